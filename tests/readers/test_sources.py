@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from helpers.inspect_log import write_inspect_log
 from helpers.lm_eval_log import harness
+from helpers.stored_rows import open_run
+from helpers.stored_rows import row as stored_row
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
@@ -19,6 +21,7 @@ from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import TableSource, find_sources
+from howsure.store import manifest
 
 LOGS = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 
@@ -259,3 +262,71 @@ def test_a_missing_manifest_and_a_missing_journal_are_said(tmp_path):
     assert hs.read(tmp_path / "run").notes() == []
     (tmp_path / "run" / "manifest.json").unlink()
     assert "manifest.json is missing: the models' settings" in hs.read(tmp_path / "run").notes()[0]
+
+
+def _write_settings(path, score, *, label="m", name="m", prompt="v", benchmark="b", url="", **settings):
+    """A run folder of four questions and two generations whose manifest states the settings of its one model."""
+    model = manifest.ModelRecord(name=name, kind="openai", base_url=url, settings=settings)
+    about = manifest.Manifest(models={label: model}, benchmarks={benchmark: {}}, prompts={prompt: {"template": prompt}})
+    with open_run(path) as folder:
+        about.save(path)
+        folder.append([
+            stored_row(f"q{q}", g, model=label, benchmark=benchmark, variant=prompt, score=score, created=1e9 + score,
+                request=f"{path.name} {q} {g}", completion=path.name, answer="a")
+            for q in range(4) for g in (1, 2)
+        ])  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "labels"),
+    [
+        ({"temperature": 0.2}, {"temperature": 1.0}, ("m (temperature=0.2)", "m (temperature=1.0)")),
+        ({"name": "small"}, {"name": "large"}, ("m (model=small)", "m (model=large)")),
+        ({"extra": {"top_k": 5, "seed": 1}}, {"extra": {"top_k": 9, "seed": 2}}, ("m (top_k=5)", "m (top_k=9)")),
+        ({"max_tokens": 9}, {}, ("m (max_tokens=9)", "m (max_tokens=default)")),
+    ],
+)
+def test_run_folders_of_one_label_at_other_settings_are_two_models(tmp_path, one, other, labels):
+    """Planted: one folder is always right, the other never, and each way to read them keeps them apart."""
+    paths = [_write_settings(tmp_path / "one", 1.0, **one), _write_settings(tmp_path / "other", 0.0, **other)]
+    with pytest.warns(HowsureWarning, match="other settings"):
+        results = hs.read(paths)
+    [cells], [cube] = results.cells(), results.cubes()
+    assert {model: float(cells.mean[i].mean()) for i, model in enumerate(cells.models)} == dict(
+        zip(labels, (1.0, 0.0), strict=True)
+    )
+    assert {run.models for run in results.runs()["b"]} == {(label,) for label in labels}
+    assert set(cube.models) == set(results.answers()["b"].models) == set(labels)
+    assert [name for about in results.manifests() for name in about["models"]] == list(labels)
+    shown = hs.show(results, question=("q1",))
+    assert {(one.model, one.completion) for one in (each.row for each in shown.generations)} == set(
+        zip(labels, ("one", "other"), strict=True)
+    )
+
+
+def test_run_folders_at_one_setting_are_pooled_and_a_line_names_other_addresses_and_prompts(tmp_path, recwarn):
+    """A seed and the number of generations are no other model."""
+    first = _write_settings(tmp_path / "a", 1.0, temperature=0.5, extra={"seed": 1}, url="http://one/v1")
+    second = _write_settings(tmp_path / "b", 0.0, temperature=0.5, extra={"seed": 2}, url="http://one/v1")
+    [cells] = hs.read([first, second])
+    assert (cells.models, float(cells.mean.mean())) == (("m",), 0.5)
+    assert not recwarn.list
+    third = _write_settings(tmp_path / "c", 0.0, temperature=0.5, prompt="w", url="http://two/v1")
+    with pytest.warns(HowsureWarning) as caught:
+        [cells] = hs.read([first, third])
+    assert cells.models == ("m",)
+    lines = [str(one.message) for one in caught]
+    assert [(str(first) in line, str(third) in line) for line in lines] == [(True, True)] * 2
+    assert "http://two/v1" in lines[0]
+    assert "prompts" in lines[1]
+
+
+def test_one_name_for_the_benchmarks_of_folders_keeps_settings_apart(tmp_path):
+    paths = [
+        _write_settings(tmp_path / name, 1.0, benchmark=name, temperature=t) for name, t in (("one", 0.0), ("two", 1.0))
+    ]
+    with pytest.warns(HowsureWarning, match="other settings"):
+        [cells] = hs.read(paths, benchmark="b")
+    assert cells.models == ("m (temperature=0.0)", "m (temperature=1.0)")
+    assert [cells.models for cells in hs.read(paths)] == [("m",), ("m",)]

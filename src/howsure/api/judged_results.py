@@ -316,7 +316,10 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     for source in list_judged_sources(data.sources):
         scorer = str(source.scorer)
         judge = find_judge(source.path, scorer).judge
-        noise = {table.benchmark: measure_judge_noise(table) for table in read_verdict_tables(source.path, scorer)}
+        noise = {
+            table.benchmark: measure_judge_noise(table)
+            for table in read_verdict_tables(source.path, scorer, source.labels)
+        }
         for completions in read_judged_completions(source, file):
             summary = JudgeSummary(
                 model=judge.judge,
@@ -443,7 +446,7 @@ def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNois
     return [
         measure_judge_noise(table, level=level)
         for source in sources
-        for table in read_verdict_tables(source.path, str(source.scorer))
+        for table in read_verdict_tables(source.path, str(source.scorer), source.labels)
     ]
 
 

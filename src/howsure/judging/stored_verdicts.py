@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -36,10 +38,13 @@ def list_judged_sources(sources: Iterable[Source]) -> list[RunSource]:
     ]
 
 
-def read_verdict_tables(path: Path, scorer: str) -> list[VerdictTable]:
+def read_verdict_tables(
+    path: Path, scorer: str, labels: Mapping[str, str] = MappingProxyType({})
+) -> list[VerdictTable]:
     """Return the verdicts of a judge on the completions of each benchmark of a run folder.
 
-    Pairs of completions have no table: their two orders are no repeats.
+    Models are named by `labels` where they have an entry. Pairs of completions have no table: their two orders are no
+    repeats.
     """
     folder, judge = find_judge(path, scorer)
     if judge.models is not None:
@@ -61,7 +66,7 @@ def read_verdict_tables(path: Path, scorer: str) -> list[VerdictTable]:
         tables.append(
             VerdictTable(
                 benchmark,
-                tuple(model_index),
+                tuple(labels.get(name, name) for name in model_index),
                 tuple(question_index),
                 np.array([model_index[models[row]] for row in rows], dtype=np.int64),
                 np.array([question_index[questions[row]] for row in rows], dtype=np.int64),
@@ -112,7 +117,8 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
         what = "none of the labels is of a completion of this run"
         raise InputError(what, where=str(source.path), remedy="give the labels of this run, or the run of these labels")
     clusters = read_clusters(source.path)
-    return [_build_judged(benchmark, of, by_key, inclusion, clusters) for benchmark, of in sorted(rows.items())]
+    parts = [_build_judged(benchmark, of, by_key, inclusion, clusters) for benchmark, of in sorted(rows.items())]
+    return [replace(part, models=tuple(source.labels.get(name, name) for name in part.models)) for part in parts]
 
 
 class _Row(NamedTuple):

@@ -52,6 +52,8 @@ class RunSource:
         Only the first so many generations of each cell are read; None reads all.
     earlier
         Run folders that are read before this one; copies of their generations are left out.
+    labels
+        New labels of models by those that the folder has, where another folder has the label for other settings.
 
     Attributes
     ----------
@@ -71,10 +73,14 @@ class RunSource:
         scorer: str | None = None,
         most_generations: int | None = None,
         earlier: Sequence[RunSource] = (),
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.path, self.columns, self.most_generations = path, columns, most_generations
-        self.earlier = tuple(earlier)
-        self.plans = manifest.load_plans(path)
+        self.earlier, self.labels = tuple(earlier), labels or {}
+        self.plans = {
+            benchmark: {self.labels.get(label, label): plan for label, plan in plans.items()}
+            for benchmark, plans in manifest.load_plans(path).items()
+        }
         self.scorer = scorer if scorer is not None else self._find_default_scorer()
         self.notes = self._read_notes()
         if self.scorer is not None and self.scorer.startswith("judge:"):
@@ -105,10 +111,14 @@ class RunSource:
         return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
 
     def manifest(self) -> dict[str, object] | None:
-        """Return the manifest; None if the run was killed before it wrote one."""
+        """Return the manifest, with the labels under which models are read; None if the run never wrote one."""
         import msgspec
 
-        return None if self._manifest is None else dict(msgspec.to_builtins(self._manifest))
+        if self._manifest is None:
+            return None
+        about = dict(msgspec.to_builtins(self._manifest))
+        about["models"] = {self.labels.get(label, label): model for label, model in about["models"].items()}
+        return about
 
     @cached_property
     def _manifest(self) -> manifests.Manifest | None:
@@ -127,9 +137,8 @@ class RunSource:
         from pyarrow import compute
 
         names = [*_COLUMNS, "status"]
-        table = self._drop_copies(
-            self._stream([*names, *(merging.MARKS if self.earlier else ())]).read_all(), note=True
-        )
+        stored = self._stream([*names, *(merging.MARKS if self.earlier else ())]).read_all()
+        table = self._rename_models(self._drop_copies(stored, note=True))
         unscored = compute.equal(table["status"], UNSCORED)
         if number := compute.sum(unscored).as_py():
             table = table.filter(compute.invert(unscored))
@@ -171,10 +180,13 @@ class RunSource:
             yield self.select_rows(pa.Table.from_batches([batch])).select(list(names))
 
     def select_rows(self, table: pa.Table) -> pa.Table:
-        """Return the rows of a table without copies and excess generations; `read_rows` lists the columns it needs."""
+        """Return rows of the folder under their labels, without copies and excess generations.
+
+        `read_rows` lists the columns that this needs.
+        """
         from pyarrow import compute
 
-        table = self._drop_copies(table)
+        table = self._rename_models(self._drop_copies(table))
         if self.most_generations is None:
             return table
         scored = table.filter(compute.not_equal(table["status"], UNSCORED))
@@ -196,6 +208,18 @@ class RunSource:
                 if note:
                     self._note(f"{number} of its generations are copies of those in {other.path}: each counts once")
         return table
+
+    def _rename_models(self, table: pa.Table) -> pa.Table:
+        """Return the rows with the labels under which models are read."""
+        from pyarrow import compute
+
+        if not self.labels or "model" not in table.column_names:
+            return table
+        stored = table["model"]
+        labels = stored
+        for old, new in self.labels.items():
+            labels = compute.if_else(compute.equal(stored, old), new, labels)
+        return table.set_column(table.column_names.index("model"), "model", labels)
 
     def _stream(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return all rows of the folder, with the scores of the chosen scorer."""

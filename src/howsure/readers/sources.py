@@ -11,14 +11,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-from howsure.errors import HowsureWarning, InputError, describe_omission
+from howsure.errors import HowsureWarning, InputError, StoreError, describe_omission
 from howsure.readers.logs import find_reader, is_companion
 from howsure.readers.logs.base import LogReader, ReadOptions
 from howsure.readers.logs.file_formats import FileHead
-from howsure.readers.logs.log_names import DistinctLog, distinguish_logs
+from howsure.readers.logs.log_names import DistinctLog, distinguish_logs, label_run_models
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.table_names import list_files_of_models, name_tables
+from howsure.safe_text import mask_address
+from howsure.store.manifest import Manifest, load
 from howsure.store.responses import is_run
 from howsure.tables.file_contents import find_content_format
 from howsure.tables.frames import FrameLike, is_frame
@@ -291,6 +293,7 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
     by_place = dict(zip(logs, distinct, strict=True))
     sources: list[Source] = []
     folders: list[RunSource] = []
+    labels = _label_folders([item.path for item in candidates if item.table is None and item.reader is None], options)
     for i, item in enumerate(candidates):
         if item.table is not None:
             sources.append(item.table)
@@ -301,6 +304,7 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
                 scorer=options.scorer,
                 most_generations=options.generations,
                 earlier=folders,
+                labels=labels[item.path],
             )
             folders.append(folder)
             sources.append(folder)
@@ -308,6 +312,52 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
             log = LogSource(by_place[i], most_generations=options.generations, is_optional=item.is_optional)
             sources.append(log)
     return sources
+
+
+def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[str, str]]:
+    """Return the labels of models of each run folder that change, so that models at other settings are kept apart."""
+    runs = [_load_manifest(path) for path in paths] if len(paths) > 1 else [None] * len(paths)
+    labels = label_run_models(runs, benchmark=options.benchmark)
+    lines: dict[str, list[str]] = {}
+    first_of: dict[str, tuple[Path, str]] = {}
+    pooled: dict[str, tuple[Path, Manifest]] = {}
+    for path, run, names in zip(paths, runs, labels, strict=True):
+        if run is None:
+            continue
+        for label in run.models:
+            name = names.get(label, label)
+            if label in names:
+                first, first_name = first_of.setdefault(label, (path, name))
+                if name != first_name:
+                    line = f"{path} and {first}: {label} has other settings: {name} and {first_name} are two models"
+                    lines.setdefault("settings", []).append(line)
+            earlier, about = pooled.setdefault(name, (path, run))
+            for kind, what in _list_pooled_differences(about, run, label):
+                lines.setdefault(kind, []).append(f"{path} and {earlier}: {name} {what}")
+    for each in lines.values():
+        for line in _shorten_lines(each):
+            warnings.warn(line, HowsureWarning, stacklevel=5)
+    return dict(zip(paths, labels, strict=True))
+
+
+def _list_pooled_differences(first: Manifest, other: Manifest, label: str) -> Iterator[tuple[str, str]]:
+    """Yield the kind of each difference of two run folders that are read as one model, and a line on it."""
+    addresses = [mask_address(run.models[label].base_url) for run in (first, other) if label in run.models]
+    if len(addresses) == 2 and all(addresses) and addresses[0] != addresses[1]:
+        what = f"answered at {addresses[1]} and at {addresses[0]}, and is read as one model"
+        yield "address", f"{what}; another label in one of the experiments keeps them apart"
+    is_other_prompt = first.prompts.keys().isdisjoint(other.prompts) and bool(first.prompts and other.prompts)
+    if is_other_prompt and first.benchmarks.keys() & other.benchmarks.keys():
+        what = "answered other prompts, and its score is the mean over both"
+        yield "prompts", f"{what}; howsure variants shows each prompt"
+
+
+def _load_manifest(path: Path) -> Manifest | None:
+    """Return the manifest of a run folder; None where there is none that can be read, which its source notes."""
+    try:
+        return load(path)
+    except StoreError:
+        return None
 
 
 def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[int, DistinctLog]:

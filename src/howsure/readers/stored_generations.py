@@ -242,7 +242,9 @@ class StoredGenerations:
 
     def _look_up(self, source: RunSource, columns: Sequence[str]) -> pa.Table | None:
         """Return the rows of the one question that is named, by the index; None if it cannot be used."""
-        is_whole = source.scorer is None and source.most_generations is None and not source.earlier
+        is_whole = (
+            source.scorer is None and source.most_generations is None and not source.earlier and not source.labels
+        )
         benchmarks = (source.manifest() or {}).get("benchmarks")
         if len(self.names.question) != 1 or not is_whole or not isinstance(benchmarks, dict) or len(benchmarks) != 1:
             return None

@@ -23,8 +23,9 @@ import msgspec
 from howsure.errors import InputError
 from howsure.readers.logs.base import DigestPart, LogInfo, LogReader, LogRow, QuestionDigest, ReadOptions, encode_text
 from howsure.readers.logs.identical_texts import DIFFERING_SHARE, N_FEWEST
+from howsure.store.manifest import Manifest, ModelRecord
 
-__all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models"]
+__all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models", "label_run_models"]
 
 #: Settings that influence the completions of a model. A seed or a time limit does not make another model.
 _DECODING = frozenset(
@@ -169,19 +170,63 @@ def label_models(logs: Sequence[LogInfo]) -> list[dict[str, str]]:
     >>> label_models(logs)
     [{'m': 'm (temperature=0)'}, {'m': 'm (temperature=1)'}]
     """
+    conditions = [{label: _list_model_conditions(log, label) for label in log.models} for log in logs]
+    return _label_by_conditions([tuple(log.benchmarks) for log in logs], conditions)
+
+
+def label_run_models(runs: Sequence[Manifest | None], *, benchmark: str | None = None) -> list[dict[str, str]]:
+    """Return a label for each model of each run folder, so that a model at other settings has another label.
+
+    The name of the model at its endpoint is one of the settings: the same label may stand for two models.
+
+    Parameters
+    ----------
+    runs
+        The manifest of each run folder; None where it is not known.
+    benchmark
+        One name for the benchmarks of all folders; None where they keep their names.
+
+    Returns
+    -------
+    list of dict of str to str
+        For each folder the new labels, by the old ones; only those that change.
+
+    Examples
+    --------
+    >>> from howsure.store.manifest import ModelRecord
+    >>> one, other = (ModelRecord(name=name, kind="openai") for name in ("gpt-4o", "gpt-5"))
+    >>> label_run_models([Manifest(models={"m": model}, benchmarks={"b": {}}) for model in (one, other)])
+    [{'m': 'm (model=gpt-4o)'}, {'m': 'm (model=gpt-5)'}]
+    """
+    manifests = [run or Manifest() for run in runs]
+    benchmarks = [tuple(run.benchmarks) if benchmark is None else (benchmark,) for run in manifests]
+    conditions = [{label: _list_settings(model) for label, model in run.models.items()} for run in manifests]
+    labels = _label_by_conditions(benchmarks, conditions)
+    return [{label: new for label, new in each.items() if new != label} for each in labels]
+
+
+def _list_settings(model: ModelRecord) -> dict[str, object]:
+    """Return the name of a model of a run folder, and its settings that influence completions."""
+    settings = {name: value for name, value in model.settings.items() if name in _DECODING}
+    extra = model.settings.get("extra")
+    further = {name: value for name, value in extra.items() if _is_relevant(name)} if isinstance(extra, dict) else {}
+    return {"model": model.name, **further, **settings}
+
+
+def _label_by_conditions(
+    benchmarks: Sequence[Sequence[str]], conditions: Sequence[Mapping[str, dict[str, object]]]
+) -> list[dict[str, str]]:
+    """Return the label of each model of each source, with the conditions in which sources of a benchmark differ."""
     conditions_of: defaultdict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
-    for log in logs:
-        for benchmark, label in product(log.benchmarks, log.models):
-            conditions_of[benchmark, label].append(_list_model_conditions(log, label))
+    for names, models in zip(benchmarks, conditions, strict=True):
+        for benchmark, label in product(names, models):
+            conditions_of[benchmark, label].append(models[label])
     differing: defaultdict[str, set[str]] = defaultdict(set)
-    for (_, label), conditions in conditions_of.items():
-        differing[label].update(_list_differing(conditions))
+    for (_, label), each in conditions_of.items():
+        differing[label].update(_list_differing(each))
     return [
-        {
-            label: _append_conditions(label, _list_model_conditions(log, label), sorted(differing[label]))
-            for label in log.models
-        }
-        for log in logs
+        {label: _append_conditions(label, own, sorted(differing[label])) for label, own in models.items()}
+        for models in conditions
     ]
 
 
