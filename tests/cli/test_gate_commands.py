@@ -42,6 +42,7 @@ def test_exit_codes(howsure, tables):
         assert (code, out.split()[0]) == (expected, "INCONCLUSIVE")
     assert howsure("gate", tables["worse"], "--baseline", tables["base"])[0] == 1
     assert howsure("gate", tables["base"], "--at-least", 0.9)[0] == 0
+    assert howsure("gate", tables["base"], tables["same"], "--a", "m", "--at-least", 0.9)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,7 @@ def test_exit_codes(howsure, tables):
         (["base"], "no baseline"),
         (["base", "same", "worse"], "3 paths"),
         (["base", "--baseline", "same", "--at-least", "0.5"], "keep one of them"),
+        (["base", "same", "--at-least", "0.5"], "--a m pools them"),
         (["base", "same", "--margin", "-1"], "margin"),
         (["base", "same", "--alpha", "0.7"], "alpha"),
         (["base", "--a", "x", "--b", "m"], "x"),

@@ -1,5 +1,7 @@
 """Commands that describe benchmarks and sample answers. Kind of truth: the catalogue, and lengths of lines."""
 
+import json
+
 import pytest
 
 from howsure.benchmarks import describe_benchmarks
@@ -18,3 +20,17 @@ def test_the_list_of_benchmarks_fits_the_terminal_and_is_whole_in_the_wide_forma
     rows = describe_benchmarks()
     assert all(line.startswith(row["name"]) for line, row in zip(lines[1:], rows, strict=True))
     assert all(line.endswith(f"  {row['title']}") for line, row in zip(lines[1:], rows, strict=True))
+
+
+@pytest.mark.parametrize("claim", ["these-questions", "new-questions"])
+def test_the_table_after_a_run_has_the_claim_of_the_rule_that_stopped_it(howsure, tmp_path, claim):
+    """The interval of the table is no wider than `until` promised."""
+    (tmp_path / "exp.yaml").write_text(
+        "benchmark: {name: population, size: 100}\nmodels: [simulated/medium]\ngenerations: 20\n"
+        f"until: {{width: 0.25, claim: {claim}}}\n"
+    )
+    code, out, err = howsure("run", tmp_path / "exp.yaml", "--format", "json")
+    [row] = json.loads(out)
+    assert (code, row["claim"]) == (0, claim)
+    assert row["high"] - row["low"] < 0.25
+    assert "stopped after" in err

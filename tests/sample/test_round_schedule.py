@@ -519,7 +519,10 @@ def test_the_sentence():
         level=0.95,
         claim="these-questions",
     )
-    assert str(verdict) == "m: stopped after 14 of 50 rounds: 0.7128 ± 0.0099 (sequence, 95 %, these questions)"
+    start = "m: stopped after 14 of 50 rounds: 0.7128 ± 0.0099 (sequence, 95 %, "
+    these = "its claim is these-questions, and for new questions the interval is wider"
+    assert str(verdict) == f"{start}these questions); {these}"
+    assert str(msgspec.structs.replace(verdict, claim="new-questions")) == f"{start}new questions)"
     fine = msgspec.structs.replace(verdict, half_width=0.000321)
     assert "0.71280 ± 0.00032" in str(fine)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, cast
 
 from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat, FigureTheme
 from howsure.api.report_facts import count_usage, list_facts
@@ -15,7 +15,7 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read
 from howsure.readers.sources import Data
 from howsure.stats.core.cells import Cells
-from howsure.stats.core.claims import check_choice, check_level
+from howsure.stats.core.claims import MeanClaim, check_choice, check_level
 from howsure.stats.core.results import Result, Results
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def run(
     """
     experiment = Path(experiment)
     folder = Path(output) if output is not None else name_folder(experiment, simulate=simulate)
-    code, _ = sample_experiment(experiment, folder, retry=retry, shard=shard, simulate=simulate)
+    code = sample_experiment(experiment, folder, retry=retry, shard=shard, simulate=simulate).exit_code
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return read(folder)
@@ -107,6 +107,16 @@ def name_folder(experiment: Path, *, simulate: bool = False) -> Path:
     return experiment.with_name(f"{experiment.stem}-simulated") if simulate else experiment.with_suffix("")
 
 
+class SampledExperiment(NamedTuple):
+    """How sampling an experiment ended, and how its scores are printed."""
+
+    exit_code: int
+    reference: list[Cells] | None = None
+    """The reference results that the experiment borrows from."""
+    claim: MeanClaim = "new-questions"
+    """What the interval is about that ended the run; the usual claim without `until`."""
+
+
 def sample_experiment(
     experiment: Path,
     folder: Path,
@@ -115,8 +125,8 @@ def sample_experiment(
     shard: str | None = None,
     simulate: bool = False,
     lines: TextIO | None = None,
-) -> tuple[int, list[Cells] | None]:
-    """Run an experiment and return its exit code, and the reference results that it borrows from.
+) -> SampledExperiment:
+    """Run an experiment and return its exit code, the results that it borrows from, and the claim of its rule to stop.
 
     `simulate` puts simulated models in place of its models. `lines` receives progress as JSON lines for a program, in
     place of the progress for a person.
@@ -132,16 +142,19 @@ def sample_experiment(
     if any(is_inspect_task(part.benchmark) for part in described.parts):
         from howsure.inspect_runs.task_run import run_inspect_task
 
-        return run_inspect_task(described, folder, retry=retry, lines=lines), None
+        return SampledExperiment(run_inspect_task(described, folder, retry=retry, lines=lines))
     if described.judge is not None:
-        return _sample_and_judge(described, folder, retry=retry, lines=lines), None
+        return SampledExperiment(_sample_and_judge(described, folder, retry=retry, lines=lines))
     first = select_reference(described)
     if first is not None:
-        return _sample_reference_first(described, first, folder, retry=retry, lines=lines), None
-    borrow = described.stopping.borrow if described.stopping is not None else None
+        return SampledExperiment(_sample_reference_first(described, first, folder, retry=retry, lines=lines))
+    stopping = described.stopping
+    borrow = stopping.borrow if stopping is not None else None
     reference = read(_resolve(described.base, borrow)).cells() if borrow is not None else None
     code = run_experiment(described, folder, retry=retry, reference=reference, lines=lines)
-    return code, reference
+    # With one generation the error for these questions is not known.
+    is_repeated = any(config.generations > 1 for config in described.models)
+    return SampledExperiment(code, reference, stopping.claim if stopping and is_repeated else "new-questions")
 
 
 def _sample_reference_first(

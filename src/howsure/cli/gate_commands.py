@@ -147,12 +147,34 @@ def gate(
             _check_baseline(old.results, folder, b, margin=margin, alpha=alpha)
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
+        if at_least is not None and a is None:
+            _check_one_candidate(candidate, at_least)
         result = judge(_read_metrics(candidate, metrics), alpha)
     _print_verdict(result, form, list_questions=list_questions)
     # After the verdict has been printed, which a file that cannot be written must not hide.
     _write(result, markdown, junit)
     verdict = result.verdict if result.verdict != "inconclusive" or inconclusive is None else inconclusive
     sys.exit(EXIT_CODES[verdict])
+
+
+def _check_one_candidate(inputs: CommandInputs, bar: float) -> None:
+    """Refuse several paths that answer the same questions with the same model: one of them may be meant as baseline."""
+    import numpy as np
+
+    path_of: dict[tuple[str, str, str], str] = {}
+    for path in inputs.paths if len(inputs.paths) > 1 else ():
+        for cells in replace(inputs, paths=(path,)).results.cells():
+            for name, n in zip(cells.models, cells.n, strict=True):
+                keys = [(cells.benchmark, name, cells.questions[i]) for i in np.flatnonzero(n)]
+                first = next((path_of[key] for key in keys if key in path_of), None)
+                if first is not None:
+                    what = f"{first} and {path} both have answers of {name} to the same questions, and would be pooled"
+                    remedy = (
+                        f"give the candidate alone: gate {path} --at-least {bar:g}, or compare: gate {first} {path}; "
+                        f"--a {name} pools them"
+                    )
+                    raise InputError(what, where="gate --at-least", remedy=remedy)
+                path_of.update(dict.fromkeys(keys, path))
 
 
 def _check_baseline(baseline: Evaluations, folder: Path, label: str | None, *, margin: float, alpha: float) -> None:

@@ -24,7 +24,7 @@ from howsure.sample.model_config import (
     find_multipliers,
 )
 from howsure.sample.yaml_source import StructTypes, YamlSource
-from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES
+from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES, MeanClaim
 
 __all__ = [
     "BenchmarkConfig",
@@ -83,7 +83,7 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     detect: float | None = None
     """Smallest true difference of a pair of models that the run must detect with probability `power`."""
     level: float = 0.95
-    claim: str = "these-questions"
+    claim: MeanClaim = "these-questions"
     rule: str = "sequence"
     """One of `stats.core.claims.STOPPING_RULES`."""
     models: tuple[str, str] | None = None
@@ -549,7 +549,10 @@ class StoppingVerdict(msgspec.Struct, frozen=True, kw_only=True):
             return f"{who}: all {self.n_rounds} {unit}: {result}; not within ± {self.width / 2:.3g}{likely}"
         # This stop depends on the score itself and not only on its variance, so an ordinary interval is too narrow.
         why = "; it excludes 0; an interval for one analysis, such as that of compare, would be too narrow here"
-        return f"{who}: stopped after {done}: {result}{why if self.reason == 'different' else ''}"
+        if self.reason != "different":
+            narrow = self.claim == "these-questions" and not self.borrowed_questions
+            why = "; its claim is these-questions, and for new questions the interval is wider" if narrow else ""
+        return f"{who}: stopped after {done}: {result}{why}"
 
     def _describe_questions(self) -> str:
         """Return how many questions are needed: the width from data noise falls with their square root."""
