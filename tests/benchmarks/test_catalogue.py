@@ -594,6 +594,7 @@ def test_mbpp_shows_its_tests_and_runs_them(published):
     benchmark.scorer.close()
 
 
+@pytest.mark.long
 @needs_isolation
 def test_cruxeval_compares_values(published):
     benchmark = published("cruxeval-output")

@@ -55,6 +55,7 @@ def judge(window, verdict, *, answer="", note=""):
     window.wait_for("document.readyState === 'complete' && document.body && !document.body.dataset.old")
 
 
+@pytest.mark.long
 def test_two_reviewers_and_a_final_verdict(window, run, tmp_path):
     """Ada and Bob differ on one question and agree on another; Eve decides. None sees what the other said before."""
     file = tmp_path / "verdicts.jsonl"

@@ -204,6 +204,7 @@ def test_each_mark_says_what_is_read():
     assert "not read as a person reads it" not in marks
 
 
+@pytest.mark.long
 def test_the_docs_say_how_many_judged_completions_there_are_of_each_kind():
     """Kind of truth: the files themselves, counted."""
     counts = count_cases()
