@@ -226,7 +226,8 @@ def pair_parts(runs: FigureInput, *, benchmark: str | None = None, errors: float
     runs, benchmark
         As for `forest`.
     errors
-        Pairs whose difference is at most this number of its standard errors are drawn; None draws all pairs.
+        Pairs whose difference is at most this number of its standard errors are drawn; None draws all pairs. The
+        default is that of the program behind the figures of the paper, which itself states no number.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from howsure.review.verdicts import Verdict, append, content_key, moment
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
+from howsure.store.scorer_files import RescoredRow, write_scores
 
 #: Question, stored target, and the completions of four generations; the right answer of "sum" is 4.
 QUESTIONS = {"sum": ("5", "4445"), "product": ("6", "6667"), "rest": ("1", "1111")}
@@ -100,3 +101,15 @@ def test_a_line_on_excluded_questions_stays_with_its_benchmark(tmp_path):
         results.cells()
     lines = [line for line in results.notes("maths") if "left out" in line]
     assert lines == ["maths: 1 of 6 questions left out (1 mislabeled; 1 on one vote)"]
+
+
+def test_the_report_says_when_scores_beside_the_rows_were_written(run, tmp_path):
+    """By hand: the manifest of the folder as it is read has the scorer and the time of its file, and the page the day."""
+    assert "scored" not in hs.read(run).manifests()[0]
+    assert "Scores written" not in hs.report(hs.read(run), tmp_path / "plain.html").read_text()
+    rows = [RescoredRow("maths", "m", name, "v", g, score=1.0) for name in sorted(QUESTIONS) for g in range(1, 5)]
+    write_scores(run, "mine", "7", iter(rows), clock=lambda: 86_400.0)
+    results = hs.read(run, scorer="mine")
+    assert results.manifests()[0]["scored"] == {"by": "mine@7", "at": "1970-01-02T00:00:00Z"}
+    page = hs.report(results, tmp_path / "mine.html").read_text()
+    assert "<dt>Scores written</dt><dd>1970-01-02</dd>" in page

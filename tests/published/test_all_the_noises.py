@@ -12,6 +12,8 @@ import pytest
 
 import howsure as hs
 from howsure.benchmarks.published_noise import read_published_noise
+from howsure.reporting.charts.comparisons import select_pairs
+from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.questions import compute_question_tau
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/data/all_the_noises"
@@ -115,3 +117,16 @@ def test_the_mean_error_of_a_score(published):
     middle = (scores["score"] > 0.1) & (scores["score"] < 0.9)
     se = scores["se_total"][middle]
     assert len(cells.questions) * (se.mean() ** 2 + se.var(ddof=1)) == pytest.approx(noise.score[0], rel=1e-5)
+
+
+@pytest.mark.shared
+def test_close_pairs_are_those_of_the_published_figures(published):
+    """The site's program draws pairs with |acc(A) - acc(B)| / (SE(A-B) + 1e-10) of at most 5; the paper has no number."""
+    cells, table, _ = published
+    ours = compare_pairs(cells)
+    selected = dict(zip(zip(ours.a, ours.b, strict=True), select_pairs(ours, 5.0).tolist(), strict=True))
+    at = {model: i for i, model in enumerate(ours.models)}
+    theirs = np.abs(table["accA"] - table["accB"]) / (table["SE(A-B)"] + 1e-10) <= 5
+    assert 0 < theirs.sum() < len(theirs) or cells.benchmark == "aime2024_cot"
+    for (a, b), is_close in theirs.items():
+        assert selected[tuple(sorted((at[a], at[b])))] == is_close, (a, b)

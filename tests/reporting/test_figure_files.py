@@ -237,6 +237,49 @@ def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, fon
     assert faults == {}
 
 
+@pytest.mark.parametrize(("width", "font_size", "height"), [(3.3, 8, 2), (4.5, 8, 3), (6.9, 9, 5)])
+def test_no_text_is_cut_at_a_given_height(papers, width, font_size, height):
+    """By hand, as above: nine names in 2 inches were on top of each other; the figure is as high as they need."""
+    style = figure_files.FigureStyle(width=width, font_size=font_size, height=height)
+    limits = {"smallest": font_size - 1e-6, "largest": font_size + 1, "width": 72 * width + 14}
+    for figure in papers["models"]:
+        svg = figure_files.render_spec(figure.spec, style=style).decode()
+        assert find_faults(svg, **limits) == [], figure.id
+        high = float(ET.fromstring(svg).get("height"))
+        if "spec" not in figure.spec:  # one panel for each model
+            assert 72 * height - 14 <= high <= max(72 * height, 20.5 * font_size) + 14, figure.id
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 4])
+def test_no_text_is_cut_where_some_of_the_models_are_drawn(n_models):
+    """By hand, as above: the models from the last one on, one of which has a single letter as name."""
+    some = draw_family().select(FAMILY[-n_models:])
+    figures = build_page(ReportData([some])).figures
+    assert len(figures) > 5
+    for width, height in ((3.3, None), (3.3, 2.5)):
+        style = figure_files.FigureStyle(width=width, height=height, font_size=8, theme="dark")
+        for figure in figures:
+            svg = figure_files.render_spec(figure.spec, style=style).decode()
+            assert find_faults(svg, smallest=8 - 1e-6, largest=9, width=72 * width + 14) == [], figure.id
+
+
+@pytest.mark.parametrize("data", ["models", "prompts"])
+def test_every_text_on_a_dark_ground_is_light(papers, data):
+    """Theory: contrast of 4.5 or more with the ground, by the formula of WCAG 2."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    style = figure_files.FigureStyle(width=3.3, font_size=8, theme="dark")
+    for figure in papers[data]:
+        svg = ET.fromstring(figure_files.render_spec(figure.spec, style=style))
+        colours = {text.get("fill") for text in svg.iter("{http://www.w3.org/2000/svg}text")}
+        for colour in colours:
+            assert (luminance(colour) + 0.05) / (luminance("#14171c") + 0.05) >= 4.5, (figure.id, colour)
+
+
 def test_names_of_one_family_stay_different_in_a_column(papers):
     style = figure_files.FigureStyle(width=3.3, font_size=8)
     for figure in papers["models"]:

@@ -111,13 +111,19 @@ class RunSource:
         return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
 
     def manifest(self) -> dict[str, object] | None:
-        """Return the manifest, with the labels under which models are read; None if the run never wrote one."""
+        """Return the manifest, with the labels under which models are read; None if the run never wrote one.
+
+        Where the scores that are read were written beside the rows, it has their scorer and time as "scored".
+        """
         import msgspec
 
         if self._manifest is None:
             return None
         about = dict(msgspec.to_builtins(self._manifest))
         about["models"] = {self.labels.get(label, label): model for label, model in about["models"].items()}
+        if self.scorer is not None:
+            name, written = scorer_files.read_time(self.path, self.scorer)
+            about["scored"] = {"by": name, "at": manifests.format_time(written)}
         return about
 
     @cached_property

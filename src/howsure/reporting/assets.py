@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+#: An id that is a hash.
+_HASH = re.compile(r"[0-9a-f]{32,}")
+
 #: Places in a name where a line may break: after a character that joins two parts.
 _BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
 
@@ -89,7 +92,17 @@ def load_templates() -> jinja2.Environment:
         finalize=_replace_direction_marks,
     )
     environment.filters["breakable"] = mark_breaks
+    environment.filters["short_id"] = shorten_hash
     return environment
+
+
+def shorten_hash(name: str) -> str:
+    """Return the first 12 digits of an id that is a hash of 32 hexadecimal digits or more, and any other id unchanged.
+
+    >>> shorten_hash("0b8f8bbd8e9b3d87b1c9d4f0a7e3c2d1"), shorten_hash("gsm8k-17")
+    ('0b8f8bbd8e9b…', 'gsm8k-17')
+    """
+    return f"{name[:12]}…" if _HASH.fullmatch(name) else name
 
 
 def mark_breaks(name: str) -> Markup:

@@ -29,6 +29,9 @@ _NO_XML = re.compile(
 #: Width of a figure in pixels, and pixels of a PNG for each of them.
 WIDTH, PNG_SCALE = 640, 2
 
+#: Lines of text that a row takes of a figure with a given height, and that its axis, legend and margins do.
+_LINES_PER_ROW, _LINES_AROUND = 1.25, 9.0
+
 #: Size of the labels of all charts, in pixels.
 FONT_SIZE = 12.0
 
@@ -40,8 +43,8 @@ class FigureStyle:
     Parameters
     ----------
     width, height
-        Size in inches; None is 640 pixels wide, and as high as the rows of the figure need. The height of a figure with
-        a panel for each model is not changed.
+        Size in inches; None is 640 pixels wide, and as high as the rows of the figure need. A height at which the names
+        of the rows would overlap is raised; that of a figure with a panel for each model is not changed.
     font_size
         Size of labels and titles in points.
     theme
@@ -252,8 +255,21 @@ def fix_width(
         fixed["spec"] = {**fixed["spec"], "width": width - 60}
     elif style.height is not None:
         fit = {"type": "fit", "contains": "padding"}
-        fixed |= {"height": round(72 * style.height), "autosize": fit}
+        rows = _count_row_names(spec)
+        least = (_LINES_PER_ROW * rows + _LINES_AROUND) * size if rows > 1 else 0
+        fixed |= {"height": round(max(72 * style.height, least)), "autosize": fit}
     return fixed
+
+
+def _count_row_names(value: Any) -> int:
+    """Return the largest number of names on a vertical axis of a specification; 0 without such an axis."""
+    if isinstance(value, list | tuple):
+        return max(map(_count_row_names, value), default=0)
+    if not isinstance(value, Mapping):
+        return 0
+    domain = ((value.get("y") or {}).get("scale") or {}).get("domain") if isinstance(value.get("y"), Mapping) else None
+    here = len(domain) if isinstance(domain, list) and all(isinstance(name, str) for name in domain) else 0
+    return max(here, *(_count_row_names(part) for name, part in value.items() if name != "datasets"), 0)
 
 
 def _scale_text(config: Mapping[str, Any], size: float) -> dict[str, Any]:

@@ -167,10 +167,12 @@ def _render(
 
 
 def _list_dates(manifests: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, str]]:
-    """Yield the first and last day of the runs, and of their conversion to folders, according to the manifests."""
-    days: dict[str, set[str]] = {"Run": set(), "Converted": set()}
+    """Yield the first and last day of the runs, of their conversion to folders, and of scores that were given later."""
+    days: dict[str, set[str]] = {"Run": set(), "Converted": set(), "Scores written": set()}
     for manifest in manifests:
         sampled, created = manifest.get("sampled"), str(manifest.get("created") or "")
+        if isinstance(scored := manifest.get("scored"), Mapping):
+            days["Scores written"].add(str(scored.get("at") or ""))
         if isinstance(sampled, (list, tuple)):
             days["Run"].update(str(day) for day in sampled)
             days["Converted"].add(created)

@@ -43,6 +43,7 @@ __all__ = [
     "Stopped",
     "begin",
     "finish",
+    "format_time",
     "load",
     "load_plans",
     "save_plan",
@@ -224,7 +225,7 @@ def begin(path: Path, request: Manifest, *, clock: Callable[[], float] = time.ti
     StoreError
         When the manifest in the folder cannot be read, or is missing although the folder has rows.
     """
-    now = _format_time(clock())
+    now = format_time(clock())
     exists = (path / NAME).exists()
     if not exists and _has_rows(path):
         # Without the settings that made them, rows of other settings would be added under the same label.
@@ -277,7 +278,7 @@ def finish(
     *before, last = manifest.sessions
     manifest = replace(
         manifest,
-        sessions=(*before, replace(last, finished=_format_time(clock()))),
+        sessions=(*before, replace(last, finished=format_time(clock()))),
         warnings=_merge_lines(
             [line for line in manifest.warnings if not line.startswith(tuple(replaced_prefixes))], warnings
         ),
@@ -317,8 +318,12 @@ def _merge_lines(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*old, *new]))
 
 
-def _format_time(seconds: float) -> str:
-    """Return a time in seconds since the epoch as ISO 8601."""
+def format_time(seconds: float) -> str:
+    """Return a time in seconds since the epoch as ISO 8601.
+
+    >>> format_time(0.0)
+    '1970-01-01T00:00:00Z'
+    """
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

@@ -33,7 +33,7 @@ from howsure.store.schema import COLUMNS, UNSCORED, VERSION, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FOLDER", "UNSCORED", "RescoredRow", "list_scorers", "stream_rows", "write_scores"]
+__all__ = ["FOLDER", "UNSCORED", "RescoredRow", "list_scorers", "read_time", "stream_rows", "write_scores"]
 
 FOLDER = "scores"
 
@@ -156,6 +156,12 @@ def write_scores(
 def list_scorers(path: Path) -> list[str]:
     """Return the scorers of a run folder as NAME@VERSION, the one that was written last first."""
     return [file.name for file in _find_files(path)]
+
+
+def read_time(path: Path, scorer: str) -> tuple[str, float]:
+    """Return the scorer as NAME@VERSION, and when its scores were written, in seconds since the epoch."""
+    file = _find_file(path, scorer)
+    return file.name, file.written
 
 
 def stream_rows(path: Path, columns: Sequence[str] | None, scorer: str) -> pa.RecordBatchReader:

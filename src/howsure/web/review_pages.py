@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from howsure.errors import HowsureError
+from howsure.reporting.assets import shorten_hash
 from howsure.review.queue import (
     SHOWS,
     STATES,
@@ -181,6 +182,7 @@ class _Pages:
         self._review, self._secret = review, secret
         self._environment = build_environment()
         self._environment.filters["number"] = _number
+        self._environment.filters["short_id"] = shorten_hash
 
     def queue(self, request: Request) -> Response:
         """Return one page of the selected questions, with the progress of the review."""

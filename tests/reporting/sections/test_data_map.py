@@ -275,3 +275,17 @@ def test_one_model_prefers_and_several_prefer_another_answer():
     html = build_page(ReportData([cells], answers={"s": answers})).html
     assert "1 of 3 models prefers another answer" in html
     assert "1 of 3 models prefer another" not in html
+
+
+def test_an_id_that_is_a_hash_shows_its_first_digits_with_the_whole_id_as_title():
+    """By hand: lm-evaluation-harness names documents by 64 hexadecimal digits; another id is shown whole."""
+    long, short = "0b8f8bbd8e9b3d87" * 4, "0b8f8bbd8e9b"
+    given = {m: {long: ["7"] * 4, "plain-id": ["8"] * 4} for m in "ab"}
+    answers = AnswerCounts.from_generations("s", given, {long: "5", "plain-id": "4"})
+    cells = Cells.from_scores("s", ["a", "b"], [long, "plain-id"], [[[0] * 4] * 2] * 2)
+    html = build_page(ReportData([cells], answers={"s": answers})).html
+    table = html.partition('class="listing"')[2].partition("</table>")[0]
+    assert f'title="{long}"><bdi>{short}…</bdi></a>' in table
+    assert long not in table.replace(f'title="{long}"', "").replace(f"q={long}", "")
+    assert '"><bdi>plain-<wbr>id</bdi></a>' in table
+    assert 'title="plain-id"' not in table

@@ -24,6 +24,8 @@
   };
   // A table of numbers begins with 200 rows, so that one of 10,000 opens at once; it can be sorted and searched.
   const ROWS = 200;
+  // An id that is a hash shows its first digits; its title has all of them.
+  const HASH = /^([0-9a-f]{12})[0-9a-f]{20,}$/;
   const fill = (details) => {
     const columns = columnsOf(details.dataset.table);
     const part = details.dataset.table.split("-")[0];
@@ -42,9 +44,10 @@
         names.forEach((name, i) => {
           const cell = element("td", undefined, numeric[i] ? "n" : ""), value = columns[name][row];
           if (name === "question" && words.size + questionsOf(part).names.length) {
-            const link = element("a", shown(value));
+            const short = shown(value).replace(HASH, "$1…"), link = element("a", short);
+            if (short !== shown(value)) link.title = value;
             link.href = `#${new URLSearchParams({ q: value, b: part })}`;
-            if (words.get(value)) link.title = words.get(value);
+            if (words.get(value)) link.title = [link.title, words.get(value)].filter(Boolean).join("\n");
             cell.append(link);
           } else cell.textContent = shown(value);
           line.append(cell);
