@@ -43,3 +43,9 @@ def test_an_item_that_is_given_twice_counts_once():
 def test_a_comparison_that_is_none_is_refused():
     with pytest.raises(InputError, match="unknown comparison of lists 'order'; did you mean 'ordered'"):
         build_scorer("list:order", "benchmark, scorer")
+
+
+def test_a_completion_with_many_spaces_takes_linear_time():
+    """Kind of truth: the reading ends; 100,000 spaces once took hours."""
+    for text in (f"tin,{' ' * 100_000}gold", f"{' x' * 3}{' ' * 100_000}.", "\t" * 100_000 + "tin, gold"):
+        assert scored("list", text, ["tin", "gold"]).score == float("tin" in text)

@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 from helpers.awkward_answers import cases, read_table, score_or_none, scored
 
+from howsure.extraction import open_answers
+from howsure.scorers.yes_no import read_yes_no
+
+#: Characters that are searched for an abbreviation, for each full stop of a text.
+MOST_SEARCHED = 60
 AWKWARD = Path(__file__).with_name("awkward_yes_no.tsv")
 
 
@@ -67,3 +72,20 @@ def test_a_target_that_is_neither_is_refused():
 def test_conclusions_in_other_forms_are_read(question, completion, answer):
     """Judged by hand before they were read."""
     assert scored("yes-no", completion, "yes", question).answer == answer
+
+
+@pytest.mark.parametrize("unit", ["A. ", "so A. ", "Mr. ", "a.b.c. ", "... ", "it is A. "])
+def test_the_search_for_abbreviations_takes_linear_time(unit, monkeypatch):
+    """Kind of truth: the characters that are searched, counted. A line of initials once took the square of its length."""
+    searched = []
+
+    class CountedPattern:
+        def search(self, text, pattern=open_answers._ABBREVIATION):
+            searched.append(len(text))
+            return pattern.search(text)
+
+    monkeypatch.setattr(open_answers, "_ABBREVIATION", CountedPattern())
+    text = "Yes. " + unit * (16_000 // len(unit)) + "so A"
+    assert read_yes_no(text)[0] == "yes"
+    assert searched
+    assert sum(searched) <= MOST_SEARCHED * text.count(".")

@@ -106,6 +106,8 @@ _FOREIGN_NOUN = re.compile(
     r"\b(?:antwort|option|lösung|r[ée]ponse|opci[óo]n|respuesta|alternativa|opzione|risposta)\s+[*(]{0,3}$",
     re.IGNORECASE,
 )
+#: Characters before a label that are searched for such a noun.
+_LONGEST_NOUN = 24
 _FOREIGN_VERDICT = re.compile(
     r"[*)]{0,3}\s+(?:ist|est|es|é|è)\s+(?:die\s+|la\s+|a\s+)?(?:richtig|korrekt|correct|bonne|juste|corret|giusta)\w{0,3}\s*"
     r"(?:[.!]|$|(?:weil|denn|porque|ya\s+que|car|parce\s+que|perché|pois)\b|,(?!\s*(?:wenn|falls|sofern|nur|aber|doch|si|pero|sólo|solo|mais|se|ma|però|mas|porém|só|apenas)\b))",
@@ -261,7 +263,7 @@ def _read_opinion(text: str, mention: re.Match[str], sentence: str, words: Vocab
     is_believed = _BELIEVED.search(sentence) and _BELIEVED_OF.match(text, end)
     done = _WOULD_DO.search(sentence) if _DONE_END.match(text, end) else None
     is_done = done is not None and words.match_text(done["text"]) == place
-    is_foreign = _FOREIGN_NOUN.search(near) and _FOREIGN_VERDICT.match(text, end)
+    is_foreign = _FOREIGN_NOUN.search(near, max(0, len(near) - _LONGEST_NOUN)) and _FOREIGN_VERDICT.match(text, end)
     is_called_right = is_foreign and not _FOREIGN_REFUSED.search(sentence)
     is_left = _REMAINING.search(sentence) and _ASIDE_END.match(text, end)
     if (

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from howsure.extraction.vocabulary import CLOSE, CLOSED, OPTION_NOUNS, Vocabulary, any_of, normalize
+from howsure.extraction.vocabulary import CLOSE, CLOSED, OPTION_NOUNS, SPACE, Vocabulary, any_of, normalize
 
 __all__ = [
     "BE",
@@ -128,11 +128,12 @@ def remove_asides(text: str) -> str:
 MOST_UNITS = 2
 # The text of a choice before its label: "0.48 eV (B)".
 _CITED = re.compile(r"[\s*_]*(?P<text>[^()\n]{1,300}?)[\s*_]*[(\[](?P<label>\w{1,4})[)\]][\s*_.]*")
+_AFTER_CITED = SPACE + "*_."
 
 
 def _read_cited(phrase: str, words: Vocabulary) -> int | None:
     """Return the choice whose text a phrase is before its label in brackets; None for another phrase."""
-    cited = _CITED.fullmatch(phrase)
+    cited = _CITED.fullmatch(phrase) if phrase.rstrip(_AFTER_CITED).endswith((")", "]")) else None
     place = words.labels.exact_index(cited["label"]) if cited else None
     if cited is None or place is None:
         return None

@@ -184,7 +184,8 @@ def _is_in_doubt(text: str, start: int, content: int) -> bool:
     before = text[max(0, start - BEFORE) : start].rpartition("\n")[2]
     if _UNDECIDED.search(before) or _is_quoted(before) or is_reported(_CLAUSE.split(before)[-1]):
         return True
-    if _IF_THEN.search(text, max(0, start - BEFORE), content) and len(_IF_THEN.findall(text)) > 1:
+    near = text[max(0, start - BEFORE) : content]
+    if "then" in near and _IF_THEN.search(near) and len(_IF_THEN.findall(text)) > 1:
         return True  # "If Li is a teacher, then the answer is A."
     return "would" in text[start:content] and _COUNTERFACTUAL.search(before) is not None
 
@@ -293,10 +294,11 @@ def _read_ordinal(claim: str, words: Vocabulary) -> int | None:
 
 def find_position(text: str, words: Vocabulary) -> int | None:
     """Return the choice that the last sentence of a text gives by its position: "It must be the last one."."""
-    position = _POSITION.search(text[-NEAR:])
+    near = text[-NEAR:]
+    position = _POSITION.search(near) if any(map(near.lower().__contains__, _ORDINALS)) else None
     if position is None:
         return None
-    before = read_before(text[-NEAR:], position.start())
+    before = read_before(near, position.start())
     is_open = is_considered(before) or is_reported(before) or DENIED.search(before) or OTHER_PERSON.search(before)
     return None if is_open else _read_ordinal(position["claim"], words)
 

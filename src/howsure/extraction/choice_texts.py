@@ -16,6 +16,7 @@ Choices are found as whole words; where they end with a number or a formula, no 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from howsure.extraction.choice_amounts import match_result
 from howsure.extraction.languages import is_reported
@@ -143,7 +144,7 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
 def _remove_remarks(text: str) -> str:
     """Return a text without remarks at its end on what would be a mistake: "If you forgot to subtract, ..."."""
     for _ in range(MOST_REMARKS):
-        remark = _REMARK_LINE.search(text)
+        remark = _REMARK_LINE.search(text, max(0, text.rstrip().rfind("\n")))  # it is in the last line
         if remark is None or not text[: remark.start()].strip():
             break
         text = text[: remark.start()].rstrip()
@@ -237,7 +238,12 @@ def _read_field(sentences: list[str], words: Vocabulary) -> int | None:
 def _read_conclusion(sentence: str, words: Vocabulary) -> int | None:
     """Return the only choice that a sentence names after its last "so" or "therefore"."""
     start = max(
-        (match.end() for match in (*_CONCLUDES.finditer(sentence), *_CONCLUDES_NATIVE.finditer(sentence))), default=-1
+        (
+            match.end()
+            for pattern in ((_CONCLUDES,) if sentence.isascii() else (_CONCLUDES, _CONCLUDES_NATIVE))
+            for match in pattern.finditer(sentence)
+        ),
+        default=-1,
     )
     clause = words.without_latex(sentence[start:]).strip(LOOSE) if start >= 0 else ""
     if not clause or _is_open(sentence[start:], words):
@@ -273,7 +279,7 @@ def _is_open(text: str, words: Vocabulary) -> bool:
 
 def _read_echo(sentences: list[str], words: Vocabulary, question: str) -> int | None:
     """Return the choice of the sentences that repeat the words of the question, if they all have the same."""
-    content = _split_words(_last_part(question)) - _split_words(" ".join(words.folded)) - _COMMON
+    content = _find_content(question) - _list_words(tuple(words.folded))
     if not content:
         return None
     places = set()
@@ -317,7 +323,7 @@ def _read_subject(sentences: list[str], words: Vocabulary, question: str) -> int
     is named by a letter.
     """
     last_question = _last_part(question)
-    content = _split_words(last_question) - _COMMON
+    content = _find_content(question)
     places = set()
     for i, sentence in enumerate(sentences):
         match = _SUBJECT.match(sentence)
@@ -378,6 +384,18 @@ def _last_part(question: str) -> str:
     """Return the last sentence of a question, up to its question mark, or all of it if it is short."""
     body = question.rpartition("\nOptions:")[0] or question
     return body if len(body) <= LONGEST_QUESTION else body[-LONGEST_QUESTION:].rpartition("\n")[2]
+
+
+@lru_cache(maxsize=1024)
+def _find_content(question: str) -> frozenset[str]:
+    """Return the words of the last sentence of a question that say something about its subject."""
+    return frozenset(_split_words(_last_part(question)) - _COMMON)
+
+
+@lru_cache(maxsize=1024)
+def _list_words(choices: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of choices."""
+    return frozenset(_split_words(" ".join(choices)))
 
 
 def _split_words(text: str) -> set[str]:

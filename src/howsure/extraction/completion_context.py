@@ -38,6 +38,8 @@ _NEXT_QUESTION = re.compile(
     r"|\n[ \t]{0,4}(?:Question|Problem|Exercise)[ ](?:number|no\.)[ ]?\d{1,3}[.:)]?(?=[ \t]*\n)"
     r"|\n[ \t]{0,4}\[(?:Question|Problem)\][ \t]*(?=\n)"
 )
+# The first letter of such a line. The search for it takes a tenth of the time.
+_NEXT_LETTER = re.compile(rf"\n[ \t*_#>\[]*+[{''.join(sorted({word[0] for word in _QUESTION_WORDS}))}]")
 # Words before a completion's own list of questions: "Here are the answers to each question:".
 _INTRODUCTION = re.compile(r"\s*(?=[^\n]*\b(?:answers?|questions?|problems?|tasks?|step by step)\b)[^\d\n]{1,150}\s*")
 _OPTIONS_LINE = re.compile(r"\n[ \t]*(?:Options:|Choices:|Answer Choices:|[-(]?A[).:][ ])", re.IGNORECASE)
@@ -63,6 +65,7 @@ _FURTHER_QUESTION = re.compile(
     r"(?P<next>[^\n]{15,600}\?)[ \t]*\n(?=[\s\S]*(?:answer(?:\s+is|:)|####|\\boxed))",
     re.IGNORECASE,
 )
+_ASKING_LINE = re.compile(r"\?[ \t]*\n")
 # Words of a question that a completion asks itself: "Wait, is that right?".
 _SELF_DOUBT = re.compile(
     r"\b(?:wait|right|correct|sure|answers?|i|we|me|let|let's|check|this|that|it|hmm|but|so)\b", re.IGNORECASE
@@ -298,7 +301,7 @@ def find_bare_question(text: str) -> str | None:
 
 def find_further_question(text: str, context: CompletionContext | None) -> int | None:
     """Return the place where a completion asks and answers a further question below its answer; None if it does not."""
-    below = _FURTHER_QUESTION.search(text) if "?" in text and "\n" in text else None
+    below = _FURTHER_QUESTION.search(text) if _ASKING_LINE.search(text) else None
     if below is None or _SELF_DOUBT.search(below["next"]):
         return None
     own = " ".join((context.question if context else "").split())
@@ -343,7 +346,7 @@ def find_question_markers(text: str) -> tuple[str, ...]:
     >>> find_question_markers("4\n\nQuestion 2: ...")
     ('\nQuestion 2:',)
     """
-    if "\n" not in text or not any(map(text.__contains__, _QUESTION_WORDS)):
+    if _NEXT_LETTER.search(text) is None:
         return ()
     return tuple({match[0]: None for match in _NEXT_QUESTION.finditer(text)})
 

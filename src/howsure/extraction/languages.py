@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from howsure.extraction.vocabulary import any_of
+
 __all__ = [
     "DECIMAL_COMMA",
     "ForeignMarker",
@@ -28,26 +30,88 @@ DECIMAL_COMMA = frozenset(
 
 # "Some students say", "it is thought that": what others think.
 _OTHERS_SAY = re.compile(
-    r"\b(?:some(?:one|body)?|many|most|several|few|others?|people|persons?|students?|pupils?|readers?|experts?|critics?"
-    r"|colleagues?|classmates?|friends?|teachers?|every(?:one|body)|they|he|she)(?:\s+\w+){0,3}?"
-    r"\s+(?:say|says|said|think|thinks|thought|believe[sd]?|claim(?:s|ed)?|argue[sd]?|assume[sd]?|cho(?:o?se|oses)|picks?|picked)\b"
-    r"|\b(?:is|was|are|were)\s+(?:\w+\s+)?(?:said|believed|thought|claimed|assumed|rumou?red)\b|\baccording\s+to\s+(?:some|many)\b"
-    r"|\b(?:manche|einige|viele|andere|man|leute|schüler|studenten|kollegen)\s+(?:\w+\s+){0,2}?(?:sag|glaub|mein|denk|behaupt)e?(?:n|t)\b"
-    r"|\b(?:dicen|creen|piensan|afirman|opinan|se\s+(?:dice|diría|cree)|disent|pensent|croient|affirment|on\s+(?:dit|pense|croit)"
-    r"|dicono|pensano|credono|affermano|si\s+dice|dizem|acham|pensam|acreditam|afirmam|diz-se)\b",
-    re.IGNORECASE,
+    any_of(
+        *(
+            "some(?:one|body)?",
+            "many",
+            "most",
+            "several",
+            "few",
+            "others?",
+            "people",
+            "persons?",
+            "students?",
+            "pupils?",
+        ),
+        *("readers?", "experts?", "critics?", "colleagues?", "classmates?", "friends?", "teachers?"),
+        *("every(?:one|body)", "they", "he", "she"),
+    )
+    + r"(?:\s+\w+){0,3}?\s+(?i:say|says|said|think|thinks|thought|believe[sd]?|claim(?:s|ed)?|argue[sd]?|assume[sd]?"
+    r"|cho(?:o?se|oses)|picks?|picked)\b"
+)
+# "It is thought that", "einige denken", "se dice".
+_IS_SAID = re.compile(
+    any_of(
+        *(
+            rf"{verb}\s+(?:\w+\s+)?(?:said|believed|thought|claimed|assumed|rumou?red)"
+            for verb in ("is", "was", "are", "were")
+        ),
+        r"according\s+to\s+(?:some|many)",
+        *(
+            rf"{noun}\s+(?:\w+\s+){{0,2}}?(?:sag|glaub|mein|denk|behaupt)e?(?:n|t)"
+            for noun in ("manche", "einige", "viele", "andere", "man", "leute", "schüler", "studenten", "kollegen")
+        ),
+        *(
+            "dicen",
+            "creen",
+            "piensan",
+            "afirman",
+            "opinan",
+            r"se\s+(?:dice|diría|cree)",
+            "disent",
+            "pensent",
+            "croient",
+        ),
+        *("affirment", r"on\s+(?:dit|pense|croit)", "dicono", "pensano", "credono", "affermano", r"si\s+dice"),
+        *("dizem", "acham", "pensam", "acreditam", "afirmam", "diz-se"),
+    )
+    + r"\b"
 )
 #: Fewest characters of words that report or deny, such as "deny".
 _SHORTEST_REPORT = 4
 # "I do not think", "it is false that": what is doubted or denied.
 _DISBELIEVED = re.compile(
-    r"\b(?:do|does|did|would|can|could)(?:\s+not|n['’]t)\s+(?:\w+\s+)?(?:think|believe|say|agree|claim)\b|\b(?:doubt|deny|disagree)\b"
-    r"|\b(?:false|wrong|untrue|incorrect|mistaken?|myth|misconception|error|tempting)\s+(?:to|that|is)\b"
-    r"|\bnot\s+(?:true|right|correct|the\s+case)\s+that\b|\b(?:glaube|denke|meine|finde)\s+(?:\w+\s+)?nicht\b|\b(?:be)?zweifle\b"
-    r"|\b(?:falsch|nicht\s+(?:wahr|richtig|der\s+fall)|stimmt\s+nicht|(?:falso|errado|sbagliato|faux)(?=,?\s+(?:que|che|qu['’])))\b"
-    r"|\b(?:no|não|non)\s+(?:creo|pienso|diría|opino|acho|penso|acredito|credo|direi|es\s+(?:cierto|verdad)|é\s+verdade|è\s+vero)\b"
-    r"|\bne\s+(?:\w+\s+){1,2}pas\b|\bn['’]est\s+pas\b|\b(?:dudo|duvido|dubito|doute)\b",
-    re.IGNORECASE,
+    any_of(
+        *(
+            rf"{verb}(?:\s+not|n['’]t)\s+(?:\w+\s+)?(?:think|believe|say|agree|claim)"
+            for verb in ("do", "does", "did", "would", "can", "could")
+        ),
+        *("doubt", "deny", "disagree"),
+        *(
+            rf"{noun}\s+(?:to|that|is)"
+            for noun in (
+                "false",
+                "wrong",
+                "untrue",
+                "incorrect",
+                "mistaken?",
+                "myth",
+                "misconception",
+                "error",
+                "tempting",
+            )
+        ),
+        r"not\s+(?:true|right|correct|the\s+case)\s+that",
+        *(rf"{verb}\s+(?:\w+\s+)?nicht" for verb in ("glaube", "denke", "meine", "finde")),
+        *("zweifle", "bezweifle", "falsch", r"nicht\s+(?:wahr|richtig|der\s+fall)", r"stimmt\s+nicht"),
+        *(rf"{word}(?=,?\s+(?:que|che|qu['’]))" for word in ("falso", "errado", "sbagliato", "faux")),
+        *(
+            rf"{word}\s+(?:creo|pienso|diría|opino|acho|penso|acredito|credo|direi|es\s+(?:cierto|verdad)|é\s+verdade|è\s+vero)"
+            for word in ("no", "não", "non")
+        ),
+        *(r"ne\s+(?:\w+\s+){1,2}pas", r"n['’]est\s+pas", "dudo", "duvido", "dubito", "doute"),
+    )
+    + r"\b"
 )
 
 # What may stand between a noun and its verb or colon: markup and spaces, also those before a French colon.
@@ -256,7 +320,7 @@ def is_reported(text: str) -> bool:
     """
     if len(text) < _SHORTEST_REPORT:
         return False
-    return _OTHERS_SAY.search(text) is not None or _DISBELIEVED.search(text) is not None
+    return any(pattern.search(text) for pattern in (_OTHERS_SAY, _IS_SAID, _DISBELIEVED))
 
 
 def translate_labels(statement: str) -> str:

@@ -72,7 +72,8 @@ _NEXT_ANSWERS = re.compile(
     re.IGNORECASE,
 )
 # The first numbered step of a solution, and how much of it is compared.
-_FIRST_STEP = re.compile(r"^[ \t]{0,4}(?:\([01]\)|[01][.)])[ ][^\n]{6,}", re.MULTILINE)
+_FIRST_STEP = re.compile(r"([ \t]{0,4}(?:\([01]\)|[01][.)])[ ][^\n]{6,})")
+_NEXT_STEP = re.compile(rf"\n{_FIRST_STEP.pattern}")
 _COMPARED_STEP = 14
 _STATES = re.compile(r"\banswer(?:\s+is|:)\s*\S", re.IGNORECASE)
 # A line that states an answer, and does not announce one below it.
@@ -215,9 +216,9 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
     """Return the part of a text before a further question in a common format, whatever that of the prompt is."""
     if "\n" not in text:
         return text
-    if (listed := _NEXT_LISTED.search(text)) and words.labels.leading_label(
-        text[listed.end() : listed.end() + _MOST_LINE].lstrip()
-    ) == 0:
+    has_question = "?" in text
+    listed = _NEXT_LISTED.search(text) if has_question else None
+    if listed and words.labels.leading_label(text[listed.end() : listed.end() + _MOST_LINE].lstrip()) == 0:
         first = text[: listed.start()].strip()
         if first and "\n" not in first and "?" not in first:
             return first
@@ -237,7 +238,7 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
     ):
         text = text[:cut]
     stops = set(find_question_markers(text))
-    for match in _NEXT_NUMBERED.finditer(text) if "?" in text else ():
+    for match in _NEXT_NUMBERED.finditer(text) if has_question else ():
         if words.labels.leading_label(text[match.end() : match.end() + _MOST_LINE].lstrip()) is not None:
             stops.add(match[1])
     return remove_next_question(text, replace(context or CompletionContext(), stops=tuple(stops))) if stops else text
@@ -245,14 +246,9 @@ def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | No
 
 def _find_restart(text: str) -> int | None:
     """Return the place where a solution in numbered steps begins again after its answer; None if it does not."""
-    # A list that begins twice; the counts save the search in most texts.
-    if not any(map(text.__contains__, ("\n1", "\n0", "\n(", "\n "))) or not any(
-        text.count(numeral) > 1 for numeral in ("(0) ", "(1) ", "0. ", "1. ", "0) ")
-    ):
+    if (step := _FIRST_STEP.match(text) or _NEXT_STEP.search(text)) is None:
         return None
-    if (step := _FIRST_STEP.search(text)) is None:
-        return None
-    begin = text[step.start() : step.start() + _COMPARED_STEP]
+    begin = text[step.start(1) : step.start(1) + _COMPARED_STEP]
     again = text.find(f"\n{begin}", step.end())
     above = text[:again].rstrip().rpartition("\n")[2] if again >= 0 else ""
     return again if _STATES.search(above) else None
@@ -435,7 +431,8 @@ def _read_last_line(lines: list[str], words: Vocabulary, expects_label: bool) ->
     if len(lines) == 1 and not words.labels.has_digits and (numbering := _NUMBERING.match(line)):
         line = line[numbering.end() :]
     index, why = read_phrase(line, words, expects_label)
-    labelled = _LABELLED_LAST.search(line) if why == "none" else None
+    last = line.rstrip(SPACE + "*.")[-1:]
+    labelled = _LABELLED_LAST.search(line) if why == "none" and (last == ")" or last.isupper()) else None
     if labelled and labelled["only"] and _OTHERS_SAY.search(line):
         labelled = None
     if labelled and not _is_listing(lines, words):

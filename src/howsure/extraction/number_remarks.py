@@ -28,6 +28,8 @@ WINDOW = 400
 ROUNDED = Fraction(1, 100)
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _SENTENCE_END = re.compile(r"(?<=[a-z%)\]*\d])[.!]\s+(?=[\"(*A-Z])|\n")
+#: Characters at the end of a text that are searched for its last sentence first.
+_NEAR = 200
 _QUESTION_END = re.compile(r"(?<=[.!?])\s+")
 
 _UNIT_SIZES = """1 second seconds sec s; 60 minute minutes min; 3600 hour hours hr hrs h; 86400 day days
@@ -180,7 +182,11 @@ def _find_request(question: str) -> str:
 
 def _last_sentence(text: str) -> int:
     """Return the place where the last sentence of a text begins."""
-    return max((end.end() for end in _SENTENCE_END.finditer(text.rstrip())), default=0)
+    text = text.rstrip()
+    for start in (max(0, len(text) - _NEAR), 0):
+        if place := max((end.end() for end in _SENTENCE_END.finditer(text, start)), default=0):
+            return place
+    return 0
 
 
 def _parse_amounts(text: str) -> list[tuple[Fraction, _Unit]]:
@@ -233,7 +239,7 @@ def _remove_other_scale(text: str, request: str) -> str:
 
 def _remove_addends(text: str) -> str:
     """Return a text without brackets at its end whose numbers add up to the one before: "26 (16 dogs and 10 birds)"."""
-    match = _ADDENDS.search(text)
+    match = _ADDENDS.search(text) if text.rstrip().rstrip(" .*").endswith(")") else None
     if match is None:
         return text
     parts = [Fraction(number.replace(",", "")) for number in _PLAIN_NUMBER.findall(match["parts"])]

@@ -45,6 +45,8 @@ _ABBREVIATION = re.compile(
     r"|[Vv]s|[Ee]tc|[Cc]a|[Aa]pprox|Inc|Ltd|Corp|Co|Gen|Col|Lt|Capt|Sgt|Rev|Hon|Gov|Sen|Rep|Pres|Ph\.D|Jan|Feb|Aug|Sept?"
     r"|Oct|Nov|Dec|e\.g|i\.e|c|b|d|vol|pp?|fig|al)\.$"
 )
+#: Characters before a full stop that show whether it belongs to an abbreviation.
+_LONGEST_ABBREVIATION = 40
 _SENTENCE_END = re.compile(r"[.!?]+[\"'”’)*_]*\s+(?=[\"'“‘(*_]*[^\W_])|[。！？।؟]+\s*")
 # Words that begin a sentence and follow no initial.
 _STARTER = re.compile(r"(?:The|It|This|That|These|He|She|They|In|A|An|However|But|So|Its|His|Her|There|We|I)\b(?!\.)")
@@ -188,11 +190,11 @@ def split_sentences(text: str) -> list[str]:
     """
     sentences, start = [], 0
     for end in _SENTENCE_END.finditer(text):
-        stop = text[start : end.end()].rstrip()
-        is_abbreviation = end[0][:1] == "." and _ABBREVIATION.search(stop.rstrip("\"'”’)*_"))
+        last = text[max(start, end.start() - _LONGEST_ABBREVIATION) : end.end()].rstrip().rstrip("\"'”’)*_")
+        is_abbreviation = end[0][:1] == "." and _ABBREVIATION.search(last)
         if is_abbreviation and not _STARTER.match(text, end.end()):
             continue
-        sentences.append(stop)
+        sentences.append(text[start : end.end()].rstrip())
         start = end.end()
     if text[start:].strip():
         sentences.append(text[start:].strip())

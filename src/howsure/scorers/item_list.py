@@ -30,6 +30,8 @@ _SEPARATOR = re.compile(
     r",?\s+as well as\s+|\s*(?:[;\n、，；]|,(?!\d{3}\b))\s*(?:and\s+|or\s+|&\s*)?"
     rf"|\s+(?:{'|'.join(_ANDS)}|&|\+|/|<|->|→)\s+|\s+then\s+"
 )
+# Several spaces, of which the search for separators would take quadratic time.
+_BLANKS = re.compile(r"[^\S\n]{2,}")
 _INTRODUCTION = re.compile(
     r"^.*?(?:\b(?:are|is|were|was|includes?|included|contains?|consists? of|comprises?|named|called|namely|as follows"
     r"|such as)\b\s*:?|:)\s+(?=\S)",
@@ -61,6 +63,7 @@ def split_items(text: str, context: CompletionContext | None = None) -> tuple[li
     (['Red', 'White'], 'lines')
     """
     text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip(" \t\n…")
+    text = _BLANKS.sub(" ", text)
     if not text.strip("."):
         return [], "empty"
     lines = [line for line in text.split("\n") if line.strip()]
@@ -78,7 +81,7 @@ def split_items(text: str, context: CompletionContext | None = None) -> tuple[li
 
 def _split_text(text: str) -> list[str]:
     """Return the pieces of a text between its separators."""
-    text = text[:LONGEST].strip()
+    text = _BLANKS.sub(" ", text)[:LONGEST].strip()
     if text.endswith(".") and not _INITIALS.search(text):
         text = text[:-1]
     return [item for item in map(_strip_item, _SEPARATOR.split(text)[:MAX_ITEMS]) if item]

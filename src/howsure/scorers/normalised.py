@@ -242,6 +242,7 @@ def build_normalised_scorer(spec: str, _: str) -> Scorer:
             "extraction.statements",
             "extraction.completion_context",
             "extraction.languages",
+            "extraction.vocabulary",
         ),
         score,
     )
