@@ -38,6 +38,9 @@ KINDS = load("blind_kinds.jsonl")
 #: Written and judged before they were read, in the styles of 66 benchmarks, one half looked at when rules were added, the
 #: other one ("held out") after it had been read; and completions of two further small models, judged and looked at.
 BENCHMARKS = load("blind_benchmarks.jsonl")
+#: Written and judged twice by a language model that had not read the code. One half was looked at when rules were changed,
+#: the other one ("held out") was read once before and once after, and no rule was changed for it.
+ANSWERS = load("blind_answers.jsonl")
 COMPASS = ["North", "South", "East", "West"]
 #: More realistic completions than this share must not be misread.
 SHARE_MISREAD = 0.05
@@ -72,7 +75,7 @@ LONGEST_READING = 60
 #: Each kind of answer has at least so many judged completions.
 LEAST_CASES = 300
 #: Kind of an answer -> the scorer whose verdict is compared.
-SCORERS = {"open": "normalised", "words": "list:ordered", "maths": "maths"}
+SCORERS = {"open": "normalised", "words": "list:ordered", "list": "list", "maths": "maths"}
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +101,7 @@ def read_answer(row, scorers):
     if row["type"] == "class" and choices == COMPASS:
         return (extract_direction(text, context=context) or "").capitalize() or None
     if row["type"] in {"choice", "class"}:
-        labels = string.ascii_uppercase[: len(choices)]
+        labels = row.get("labels") or string.ascii_uppercase[: len(choices)]
         place, _ = read_choice(text, labels, choices, expects_label=row["type"] == "choice", context=context)
         names = labels if row["type"] == "choice" else choices
         return None if place is None else names[place]
@@ -128,7 +131,7 @@ def score_answer(row, scorers):
     if row.get("right") is not None:
         return scorers["open"].score(text, ScoringItem("b", "q", "v", row["target"], context))
     target = row["reads"] if row["reads"] is not None else row["target"]
-    items = target
+    items = target if isinstance(target, str) else json.dumps(target)
     if row["type"] == "words":
         items = json.dumps([part.strip() for part in target.split("," if "," in target else None)])
     scored = scorers[row["type"]].score(text, ScoringItem("b", "q", "v", items, context))
@@ -158,7 +161,7 @@ def marked(rows):
     return parameters
 
 
-@pytest.mark.parametrize("row", marked(ROWS + KINDS + BENCHMARKS))
+@pytest.mark.parametrize("row", marked(ROWS + KINDS + BENCHMARKS + ANSWERS))
 def test_completion_is_read_as_a_person_reads_it(row, scorers):
     assert read_as_person(row, scorers), row["text"]
 
@@ -198,8 +201,24 @@ def test_documentation_has_the_share_of_each_kind():
         assert f"| {name} ({len(reads)}) | {100 * sum(reads) / len(reads):.0f} % |" in page
 
 
+@pytest.mark.parametrize("half", ["looked at", "held out"])
+@pytest.mark.parametrize("is_awkward", [False, True])
+def test_the_documentation_has_the_counts_of_each_half_of_the_answers(half, is_awkward):
+    """Kind of truth: the marks of the file, counted."""
+    page = (Path(__file__).parents[2] / "docs" / "answers.md").read_text("utf-8")
+    rows = [row for row in ANSWERS if row["half"] == half and row["awkward"] is is_awkward]
+    marks = [row.get("misread") for row in rows]
+    right, unread = marks.count(None), marks.count("not read")
+    name = f"{half}, {'awkward' if is_awkward else 'realistic'} ({len(rows)})"
+    assert re.search(
+        rf"(?m)^\| {re.escape(name)} \| [\d.]+ % \| {100 * right / len(rows):.1f} % "
+        rf"\| {len(rows) - right - unread} \| {unread} \|$",
+        page,
+    )
+
+
 def test_each_mark_says_what_is_read():
-    marks = [row["misread"] for row in KINDS if "misread" in row]
+    marks = [row["misread"] for row in KINDS + ANSWERS if "misread" in row]
     assert [mark for mark in marks if not mark.startswith(("read as ", "not read", "right, ", "wrong, "))] == []
     assert "not read as a person reads it" not in marks
 

@@ -89,3 +89,19 @@ def test_the_search_for_abbreviations_takes_linear_time(unit, monkeypatch):
     assert read_yes_no(text)[0] == "yes"
     assert searched
     assert sum(searched) <= MOST_SEARCHED * text.count(".")
+
+
+@pytest.mark.parametrize(
+    ("question", "completion", "answer"),
+    [
+        ("Did the ship reach the port?", "Unfortunately, it didn't. RMS Star sank on the way.", "no"),
+        ("Would a master beat a beginner?", "Almost certainly. Masters rarely lose.", "yes"),
+        ("Can a fish climb trees?", "Fish have no limbs. So no, they cannot. Some jump.", "no"),
+        ("Can a man born in 1985 have voted in 2000?", "He was 15 then, so the man couldn't have voted.", "no"),
+        ("What do 3 books cost?", "Sure! They cost $15.", None),
+        ("Is the moon made of cheese?", "No. Is the sun made of rock? Yes. Is the earth flat? No.", "no"),
+    ],
+)
+def test_answers_in_the_words_of_the_question(question, completion, answer):
+    """Kind of truth: readings by hand."""
+    assert scored("yes-no", completion, "yes", question).answer == answer

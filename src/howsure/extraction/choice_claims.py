@@ -85,7 +85,7 @@ _TEMPTING = re.compile(
 )
 # "I believe F describes it best.", "I think C is more plausible than A."
 _BELIEVED = re.compile(
-    r"(?:^|[.!?,;\n]\s*|\b(?:so|but)\s+)I\s+(?:would\s+)?(?:believe|think|say)\s+(?:that\s+)?(?:it\s+is\s+)?$"
+    r"(?:^|[.!?,;\n]\s*|\b(?:so|but)\s+)I(?:['’]d|\s+would)?\s+(?:believe|think|say|find)\s+(?:that\s+)?(?:it\s+is\s+)?$"
 )
 # "She wrote: I would start ...", "One student: I believe ...".
 _QUOTING = re.compile(
@@ -94,6 +94,7 @@ _QUOTING = re.compile(
 )
 _BELIEVED_OF = re.compile(
     r"[*)\]\"]{0,4}\s+(?:best\s+(?:describes|explains|fits|captures|matches)(?:\s+(?:it|this|that|these))?"
+    r"|(?:describes|explains|fits|captures|matches)\s+(?:the\s+)?(?:\w+\s+){1,3}(?:the\s+)?best"
     r"|(?:describes|explains|fits|captures|matches)\s+(?:(?:it|this|that|these)"
     r"(?:\s+(?:best|better|well|properly|correctly|accurately|exactly|perfectly|most\s+(?:closely|accurately)))?|best)"
     r"|is\s+(?:(?:the\s+)?(?:best|better)(?:\s+(?:answer|option|choice|one|fit|match))?"

@@ -49,7 +49,7 @@ HEDGE = re.compile(
 _CONSIDERED = re.compile(
     r"\b(?:if|whether|suppose|supposing|assum\w+|unless|(?<!that['’]s )(?<!that is )why|how|doubt|may|might"
     r"|could|perhaps|possibly|maybe"
-    r"|let['’]s|(?:we|to|i)\s+(?:consider|check|compare|evaluate|examine|determine|decide|find|see)"
+    r"|let['’]s|(?:we|to|i)\s+(?:consider|check|compare|evaluate|examine|determine|decide|(?:find|see)(?!\s+that\b))"
     r"|(?:determine|decide|see|know|ask)\s+(?:what|which))\b"
     r"|\b(?:do|does|did|can|could|would)(?:\s+not|n['’]t)\b",
     re.IGNORECASE,

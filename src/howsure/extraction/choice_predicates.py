@@ -35,7 +35,8 @@ _VERDICT_REST = {
     "stronger": r"(?!\s+(?:answer|option|choice|candidate|fit|match)\b)",
     **dict.fromkeys(("natural", "obvious", "sensible"), r"(?!\s+(?:answer|option|choice)\b)"),
     "closer": r"(?!\s*(?:[.,]|$|match\b|fit\b|to\s+(?:the|this|our|what)\b))",
-    "what": r"(?!\s+(?:the\s+)?\w+\s+(?:\w+\s+)?(?:shows?|says?|describes?|asks?\s+for|requires?|implies|means?)\b)",
+    "what": r"(?!\s+I\s+(?:would|['’]d|will)\s+(?:choose|pick|select|answer|go\s+with)\b)"
+    r"(?!\s+(?:the\s+)?\w+\s+(?:\w+\s+)?(?:shows?|says?|describes?|asks?\s+for|requires?|implies|means?)\b)",
 }
 _WRONG_TO_SAY = re.compile(
     r"\b(?:wrong|incorrect|mistake|mistaken|tempting|error)\s+(?:to|is)\b"

@@ -168,7 +168,8 @@ def read_stated(text: str, words: Vocabulary, expects_label: bool) -> tuple[int 
                 if any(map(tail.lower().__contains__, _WITHDRAWN_HINTS)) and _WITHDRAWN.search(tail):
                     return None, "unclear"
                 if is_corrected(tail):
-                    claims = [claim for claim in find_claims(tail, words) if claim.is_definite]
+                    claims = find_claims(tail, words)
+                    claims = [claim for claim in claims if claim.is_definite] or claims
                     index = claims[-1].place if claims else index
                 return index, "statement"
             if why in {*CONFLICTS, "several"}:

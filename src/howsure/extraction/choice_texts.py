@@ -121,6 +121,7 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
     if not sentences:
         return None
     place = _read_result(end.rpartition("\n")[2], words)
+    place = _read_last_clause(sentences[-1], words) if place is None else place
     lower = end.lower()
     has_conclusion = any(word in lower for word in _CONCLUDING_WORDS) and _CONCLUDES.search(end) is not None
     if not end.isascii() and _CONCLUDES_NATIVE.search(end):
@@ -210,7 +211,8 @@ def _read_start(sentences: list[str], words: Vocabulary) -> int | None:
 
 # "Sentiment: Positive", and a last sentence that is a choice: "It is more than neutral. Entailment."
 _FIELD = re.compile(
-    r"\W*(?:(?:final|best|correct|right|my)\s+(?:option|choice|pick|ending)|(?:final\s+)?(?:label|class|category|sentiment|relation|prediction|classification|verdict))\W{0,3}\s*[:=]\s*(.+)",
+    r"\W*(?:(?:final|best|correct|right|my)\s+(?:option|choice|pick|ending)"
+    r"|(?:final\s+)?(?:label|class|category|sentiment|relation|prediction|classification|verdict|diagnosis|output|result))\W{0,3}\s*[:=]\s*(.+)",
     re.IGNORECASE,
 )
 
@@ -233,6 +235,25 @@ def _read_field(sentences: list[str], words: Vocabulary) -> int | None:
     is_only = is_after and not any(place is not None for place in wholes[:-1])
     last = words.folded[wholes[-1]] if is_only and wholes[-1] is not None else ""
     return wholes[-1] if any(map(str.isalpha, last)) and not sentences[-1].rstrip().endswith("?") else None
+
+
+# "As we are asked about the CNS, it's oligodendrocytes.", "Scratch that, it's Aconcagua."
+_IT_IS = re.compile(
+    r"(?:^|[,;:]\s+|\s[–—]\s*|\b(?:so|therefore|thus|hence),?\s)(?:it|that|this)(?:['’]s|\s+(?:is|must\s+be|would\s+be))\s+"
+    r"(?:therefore\s+|thus\s+|clearly\s+)?(?P<text>[^,;:]{2,200})$",
+    re.IGNORECASE,
+)
+
+
+def _read_last_clause(sentence: str, words: Vocabulary) -> int | None:
+    """Return the choice whose text follows "it is" in the last clause of a last sentence, and nothing after it."""
+    match = _IT_IS.search(sentence.strip(LOOSE))
+    if match is None or sentence.rstrip().endswith("?") or _SUPPOSED.search(sentence) or is_reported(sentence):
+        return None
+    text = words.without_latex(match["text"])
+    return next(
+        (place for article in _ARTICLES if (place := words.match_text(text.removeprefix(article))) is not None), None
+    )
 
 
 def _read_conclusion(sentence: str, words: Vocabulary) -> int | None:

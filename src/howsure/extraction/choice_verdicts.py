@@ -60,6 +60,7 @@ _VERDICT = re.compile(
     r"(?P<answer>answer|choice|one)\b",
     re.IGNORECASE,
 )
+_MARKS = ("✓", "✔", "✅", "☑", "✗", "✘", "❌", "☒")
 # The box of a list of tasks, which is empty where the option is not chosen, and the first cell of a row.
 _BOX = re.compile(r"\[([ xX✓✔])\]\s+")
 _FIRST_CELL = re.compile(r"^[*_]{0,2}(\w{1,4})[*_\s]*\|\s*")
@@ -77,16 +78,21 @@ def find_verdict(text: str, words: Vocabulary, *, wants_wrong: bool) -> int | No
     """
     right: set[int] = set()
     wrong: set[int] = set()
+    listed: set[int] = set()
     for line in text.split("\n"):
-        row = (line if len(line) <= _NEAR else f"{line[:_NEAR]} {line.rstrip()[-1]}").strip(" \t|-*#>•")
+        row = (line if len(line) <= _NEAR else f"{line[:_NEAR]} {line.rstrip()[-1]}").strip(" \t|-*#>•\ufe0f")
         row = _STATEMENT.sub("", row)
         box = _BOX.match(row)
         row = row[box.end() :] if box else _FIRST_CELL.sub(r"\1) ", row) if "|" in row else row
         match = words.labels.labelled.match(row) if row else None
         place = words.labels.index(match["label"]) if match and match["mark"] else None
-        if match is None or place is None:
+        rest = match["rest"] if match is not None and place is not None else row
+        if place is None and (place := _find_row_choice(row, words)) is not None and not row.endswith(_MARKS):
+            listed.add(place)
             continue
-        verdicts = list(_VERDICT.finditer(match["rest"]))
+        if place is None:
+            continue
+        verdicts = list(_VERDICT.finditer(rest))
         if box:
             (wrong if box[1] == " " else right).add(place)
             continue
@@ -100,7 +106,14 @@ def find_verdict(text: str, words: Vocabulary, *, wants_wrong: bool) -> int | No
         return None
     if wants_wrong and len(wrong) == 1 and len(right) >= max(2, least):
         return wrong.pop()
-    return right.pop() if len(right) == 1 and len(wrong) >= least else None
+    is_only = len(wrong) >= least or (not wrong and len(listed - right) >= max(2, least))
+    return right.pop() if len(right) == 1 and is_only else None
+
+
+def _find_row_choice(row: str, words: Vocabulary) -> int | None:
+    """Return the choice whose text a row begins with; None if it is none."""
+    places = [place for place in range(len(words.folded)) if words.starts_choice(row.lstrip('*_"“'), place)]
+    return max(places, key=lambda place: len(words.folded[place]), default=None)
 
 
 # What a sentence says of the option that a question asks for where it asks for the wrong one.

@@ -65,7 +65,7 @@ _FURTHER_QUESTION = re.compile(
     r"(?P<next>[^\n]{15,600}\?)[ \t]*\n(?=[\s\S]*(?:answer(?:\s+is|:)|####|\\boxed))",
     re.IGNORECASE,
 )
-_ASKING_LINE = re.compile(r"\?[ \t]*\n")
+_LINE_WITH_QUESTION = re.compile(r"\?[ \t]*\n")
 # Words of a question that a completion asks itself: "Wait, is that right?".
 _SELF_DOUBT = re.compile(
     r"\b(?:wait|right|correct|sure|answers?|i|we|me|let|let's|check|this|that|it|hmm|but|so)\b", re.IGNORECASE
@@ -301,7 +301,7 @@ def find_bare_question(text: str) -> str | None:
 
 def find_further_question(text: str, context: CompletionContext | None) -> int | None:
     """Return the place where a completion asks and answers a further question below its answer; None if it does not."""
-    below = _FURTHER_QUESTION.search(text) if _ASKING_LINE.search(text) else None
+    below = _FURTHER_QUESTION.search(text) if _LINE_WITH_QUESTION.search(text) else None
     if below is None or _SELF_DOUBT.search(below["next"]):
         return None
     own = " ".join((context.question if context else "").split())

@@ -50,7 +50,7 @@ _OTHERS_SAY = re.compile(
     r"|cho(?:o?se|oses)|picks?|picked)\b"
 )
 # "It is thought that", "einige denken", "se dice".
-_IS_SAID = re.compile(
+_REPORTED = re.compile(
     any_of(
         *(
             rf"{verb}\s+(?:\w+\s+)?(?:said|believed|thought|claimed|assumed|rumou?red)"
@@ -320,7 +320,7 @@ def is_reported(text: str) -> bool:
     """
     if len(text) < _SHORTEST_REPORT:
         return False
-    return any(pattern.search(text) for pattern in (_OTHERS_SAY, _IS_SAID, _DISBELIEVED))
+    return any(pattern.search(text) for pattern in (_OTHERS_SAY, _REPORTED, _DISBELIEVED))
 
 
 def translate_labels(statement: str) -> str:
@@ -354,6 +354,12 @@ _SMALL_WORDS = [
 ]
 
 
+# How questions ask for a number in languages with a decimal comma.
+_ASKS_HOW_MANY = re.compile(
+    r"\b(?:combien|cu[áa]nt[oa]s?|quant[oaie]s?|wie\s?viele?|hoeveel|сколько|скільки|ilu|ile)\b", re.IGNORECASE
+)
+
+
 def _has_european_words(text: str) -> bool:
     """Return whether a text has Cyrillic words, or words that only occur where the comma separates decimals."""
     if any(len({word.lower() for word in pattern.findall(text)}) > 1 for pattern in _SMALL_WORDS):
@@ -376,6 +382,8 @@ def has_decimal_commas(text: str, question: str = "", language: str = "") -> boo
     """
     ending = text[-_STYLE_WINDOW:]
     is_european = language.lower()[:2] in DECIMAL_COMMA if language else _has_european_words(ending)
+    if not is_european and not language:
+        is_european = _ASKS_HOW_MANY.search(question) is not None
     if not is_european:
         return False
     for written in (ending, question):

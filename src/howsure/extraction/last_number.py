@@ -116,18 +116,21 @@ _PER = re.compile(r"(?:[ ][a-z]+){1,3}[ ](?:per|(?:for )?every)[ ]")
 _WHICH_IS = re.compile(r",[ ]which is (?:only |just |about )?")
 _OF_THE = re.compile(r"\s*(?:percent )?of (?:the|his|her|their|its|all)\b")
 _CIRCUMSTANCE = re.compile(r"(?:[ ][a-z]+){1,3}[ ](?:with|for|from|using|out of|among)[ ](?:the |all )?")
+#: Verbs behind "to" that say what an amount is for.
+_USES = "(?:hold|make|bake|fill|cover|reach|serve|feed|travel|carry|seat)"
 # "boxes to hold 48 eggs", "km after 2 hours", ", having given away 15", "day 47, one day before day 48"; and verbs of a
 # further result.
 _CIRCUMSTANCES = re.compile(
-    r"[*_ ]*(?:[a-z$%-]+[ ]){0,4}?(?:to hold|for|after|over|at|having|with|when|during|within)[ ]"
+    rf"[*_ ]*(?:[a-z$%-]+[ ]){{0,4}}?(?:to {_USES}|for|after|over|at|having|with|when|during|within)[ ]"
     r"|,[ ](?:having|after|over)[ ]"
     rf"|,[ ](?:(?:just|only|exactly)[ ])?(?:an?|half an?|{_SMALL_WORD})[ ][a-z]+[ ]"
     r"(?:before|after|earlier than|later than)[ ]",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
-    r"\b(?:so|then|thus|total|altogether|leav\w*|left|remain\w*|giv(?:es|ing)|makes?|making|which|equals?|gets?|is|are"
-    r"|was|were|will|has|have|result|sum|answer|final|price|cost|value|balance|profit|bring\w*|reach\w*|to (?!hold\b)"
+    r"\b(?:so|then|thus|total|altogether|leav\w*|left|remain\w*|giv(?:es|ing)|(?<!to )makes?|making|which|equals?|gets?"
+    rf"|is|are|was|were|will|has|have|result|sum|answer|final|price|cost|value|balance|profit|bring\w*|reach\w*"
+    rf"|to (?!{_USES}\b)"
     r"|but|and|or|if|not|more|less|fewer|each day|times|returns?|back)\b|[=+×*÷/]|;",
     re.IGNORECASE,
 )

@@ -115,9 +115,13 @@ _CITED_BOLD = re.compile(r"[a-z%\d][ ](\([A-Z]\))[.:]?$")
 _AMOUNT = re.compile(r"\*\*([$€£]?\d[\d.,/^×]*)[ ][a-z ]{2,40}\*\*")
 _CROSSES = ("✗", "✘", "❌", "☒")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
+# An item of a list that begins with bold type, as the talk about each option in turn does, and how many make a list.
+_BOLD_ITEM = re.compile(r"[ \t]*(?:\d{1,2}[.)]|[-*•])[ ]+\*\*")
+LEAST_ITEMS = 3
 _CODE = re.compile(r"(?<!`)`([^`\n]{3,300})`(?!`)")
 _LABELLED_LAST = re.compile(
-    r":[ ]\**(?P<part>[^:]{1,300}[ ]\([A-Z]\))[\s*.]*$|(?:[a-zA-Z]{2}|[nN]ot[ ][A-Z])[.!][ ](?P<only>[A-Z])\.?$",
+    r":[ ]\**(?P<part>[^:]{1,300}[ ]\([A-Z]\))[\s*.]*$"
+    r"|(?:[a-zA-Z)]{2}|[nN]ot[ ][A-Z])[.!][ ](?P<only>[A-Z])(?:,?[ ]then)?\.?$",
     re.ASCII,
 )
 _NO_CONTENT = LOOSE + SPACE
@@ -432,7 +436,11 @@ def _read_last_line(lines: list[str], words: Vocabulary, expects_label: bool) ->
         line = line[numbering.end() :]
     index, why = read_phrase(line, words, expects_label)
     last = line.rstrip(SPACE + "*.")[-1:]
-    labelled = _LABELLED_LAST.search(line) if why == "none" and (last == ")" or last.isupper()) else None
+    labelled = (
+        _LABELLED_LAST.search(line)
+        if why == "none" and (last == ")" or last.isupper() or line.endswith(("then", "then.")))
+        else None
+    )
     if labelled and labelled["only"] and _OTHERS_SAY.search(line):
         labelled = None
     if labelled and not _is_listing(lines, words):
@@ -462,7 +470,9 @@ def _read_unstated(
     """Return the choice that a completion gives without a statement, and the rule."""
     if _is_listing(lines, words):
         return _read_heading(lines, words, expects_label)
-    phrases = {match[1] for match in _BOLD.finditer(text) if not _is_crossed(text, match.start())} or (
+    heads = {line.partition("**")[2].partition("**")[0] for line in lines if _BOLD_ITEM.match(line)}
+    heads = heads if len(heads) >= LEAST_ITEMS else set()
+    phrases = {match[1] for match in _BOLD.finditer(text) if not _is_crossed(text, match.start())} - heads or (
         set(_CODE.findall(text)) if "`" in text else set()
     )
     phrases |= {phrase.rpartition("=")[2] for phrase in phrases if "=" in phrase}

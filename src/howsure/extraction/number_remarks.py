@@ -91,7 +91,20 @@ _ADDENDS = re.compile(
 )
 _SUPPOSES = re.compile(r"\b(?:would|could|suppose|instead)\b", re.IGNORECASE)
 _HYPOTHETICAL = re.compile(
-    r"If (?:he|she|they|you|we|it|one)\b[^.]*\b(?:would|could|might|['’]d)\b(?![^.]*\b(?:answer|total|result)\b)",
+    r"If (?:he|she|they|you|we|it|one|there)\b[^.]*\b(?:would|could|might|['’]d)\b(?![^.]*\b(?:answer|total|result)\b)",
+    re.IGNORECASE,
+)
+# "58 vehicles, of which 54 were cars and 4 were lorries."
+_PARTS = re.compile(
+    r",\s(?:of (?:which|whom)|including|made up of"
+    r"|with(?=\s\d[\d,.]*\s\w+\s(?:remaining|left|empty|unused|to spare)))\s(?P<parts>[^.!?,\n]*\d[^.!?,\n]*)[\s.!*]*$",
+    re.IGNORECASE,
+)
+_NOUN = re.compile(r"[^\W\d_]{4,}")
+# "**Key takeaway:** ...", the last paragraph of an explanation.
+_CLOSING = re.compile(
+    r"\n\s*[*_#>]{0,4}\s?(?:(?:key|main)\s)?(?:takeaways?|tips?|fun fact|pro tip|remember)[*_]{0,2}\s?:"
+    r"[^\n]*\s*\Z",
     re.IGNORECASE,
 )
 # "because 9 + 4 = 13" at the end of a sentence; "so 3 parts x 6 m = 18 m" and "15 in all" behind what each has.
@@ -159,12 +172,15 @@ def remove_remarks(text: str, question: str) -> str:
     """
     if not question.strip():
         return text
+    closing = _CLOSING.search(text)
+    if closing is not None and _NUMBER.search(text, 0, closing.start()):
+        text = text[: closing.start()]
     start = max(0, len(text) - WINDOW)
     head, tail = text[:start], text[start:]
     request = _find_request(question)
     for _ in range(3):
         shorter = _remove_same_amount(_remove_other_scale(tail, request), request)
-        shorter = _remove_addends(_remove_comparison(shorter, request))
+        shorter = _remove_addends(_remove_parts(_remove_comparison(shorter, request), request))
         shorter = _remove_beside(shorter, request)
         shorter = _remove_others(shorter, question, request)
         shorter = _remove_known(shorter, question, request)
@@ -172,6 +188,17 @@ def remove_remarks(text: str, question: str) -> str:
             break
         tail = shorter
     return head + tail
+
+
+def _remove_parts(text: str, request: str) -> str:
+    """Return a text without parts of its result whose nouns the request does not have: "58, of which 54 were cars"."""
+    start = _last_sentence(text)
+    parts = _PARTS.search(text, start)
+    if parts is None or not _NUMBER.search(text, start, parts.start()):
+        return text
+    nouns = request.lower()
+    is_sought = any(word.lower() in nouns for word in _NOUN.findall(parts["parts"]))
+    return text if is_sought else text[: parts.start()]
 
 
 def _find_request(question: str) -> str:

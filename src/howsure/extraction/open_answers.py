@@ -41,7 +41,7 @@ LONGEST, LONGEST_SUBJECT = 4000, 200
 
 # Words that end with a full stop within a sentence; a single letter is an initial.
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\"'“‘*_-])(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|[Mm]rs?|[Mm]s|[Mm]x|[Dd]r|[Pp]rof|[Ss]t|[Mm]t|[Ff]t|[Jj]r|[Ss]r|[Nn]o"
+    r"(?:^|[\s(\"“*_-]|(?<!\w)['‘])(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|[Mm]rs?|[Mm]s|[Mm]x|[Dd]r|[Pp]rof|[Ss]t|[Mm]t|[Ff]t|[Jj]r|[Ss]r|[Nn]o"
     r"|[Vv]s|[Ee]tc|[Cc]a|[Aa]pprox|Inc|Ltd|Corp|Co|Gen|Col|Lt|Capt|Sgt|Rev|Hon|Gov|Sen|Rep|Pres|Ph\.D|Jan|Feb|Aug|Sept?"
     r"|Oct|Nov|Dec|e\.g|i\.e|c|b|d|vol|pp?|fig|al)\.$"
 )
@@ -51,6 +51,8 @@ _SENTENCE_END = re.compile(r"[.!?]+[\"'”’)*_]*\s+(?=[\"'“‘(*_]*[^\W_])|[
 # Words that begin a sentence and follow no initial.
 _STARTER = re.compile(r"(?:The|It|This|That|These|He|She|They|In|A|An|However|But|So|Its|His|Her|There|We|I)\b(?!\.)")
 _MARKUP = re.compile(r"^(?:[\s>#*_`]+|[-•–]\s+|\d{1,2}[.)]\s+)+|[\s*_`]+$")
+# Pictures behind a word, but no crosses and ticks, which are verdicts.
+_PICTURES = re.compile("(?<=[\\w.!?)*\"'”])[\\s\U0001f300-\U0001faff\u27a1\ufe0f\u200d]+$")
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
 _POLITE = re.compile(
     r"^(?:sure|of course|certainly|absolutely|okay|ok|great question|good question|well|alright|happy to help)"
@@ -60,7 +62,7 @@ _POLITE = re.compile(
 _LABEL = re.compile(r"^(?:(?:final|short|my|correct)\s+)*(?:answer|result|solution|response)\s*[:=]\s*", re.IGNORECASE)
 _LEAD = re.compile(
     r"^(?:so|thus|hence|therefore|then|finally|in conclusion|in short|overall|actually|probably|definitely|most likely"
-    r"|i (?:think|believe|guess|would say|'d say)(?: that)?|as far as i know|to my knowledge)\s*[,:]?\s+",
+    r"|i (?:think|believe|guess|would say|'d say)(?: that)?|unfortunately|as far as i know|to my knowledge)\s*[,:]?\s+",
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(
@@ -157,13 +159,15 @@ _PERSON = re.compile(
     r"(?:,\s(?!(?:or|and|but|perhaps|maybe|according|wrongly)\b)[a-z][^,;]*|\s(?:did|was|has|is))\W*$"
 )
 _WH = frozenset({"who", "what", "which", "where", "when", "whose", "whom", "how", "name"})
-_COPULA = re.compile(r"\s+(?:is|was|are|were|would be|will be|has been|had been)\s+|(?<=\w)['’]s\s+(?=the\b|an?\b)")
+_COPULA = re.compile(r"\s+(?:is|was|are|were|would be|will be|has been|had been):?\s+|(?<=\w)['’]s\s+(?=the\b|an?\b)")
 _PRONOUN = re.compile(
     r"^(?:it|that|this|he|she|they|these|those|there)"
     r"(?:\s+(?:is|was|are|were|would be|will be|has been|had been|must be)|['’](?:s|d be|re))\s+"
     r"(?:called\s+|named\s+|known as\s+)?",
     re.IGNORECASE,
 )
+# "It was Leonardo da Vinci, who painted it between ..."
+_WHO_DID = re.compile(r"(?<=[^\W\d_]{3}),\s(?:who|which|whose)\s[^;]*$")
 _BY = re.compile(r"^(?:[^\W\d_]+\s+){1,2}by\s+", re.IGNORECASE)
 _COMMON_NOUN = re.compile(r"^(?:the|an?|his|her|its|their|my|your|our|one of|this|that)\s+(?=[^\W\d_])", re.IGNORECASE)
 
@@ -318,7 +322,8 @@ def _split_place(answer: str) -> list[str] | None:
 
 def strip_markup(line: str) -> str:
     """Return a line without markup, bullets and numbers of a list around it."""
-    return _MARKUP.sub("", line.strip()).strip()
+    line = line.strip()
+    return _MARKUP.sub("", line if line.isascii() else _PICTURES.sub("", line)).strip()
 
 
 def _drop_polite_words(lines: Sequence[str]) -> list[str]:
@@ -502,7 +507,9 @@ def _cut_after_whole_subject(sentence: str, question: str) -> str | None:
 def _cut_after_pronoun(sentence: str) -> str | None:
     """Return what follows "It is", or "It was written by"; None for another sentence."""
     match = _PRONOUN.match(sentence)
-    return None if match is None or _NEGATION.search(sentence) else _part(_BY.sub("", sentence[match.end() :]))
+    if match is None or _NEGATION.search(sentence):
+        return None
+    return _part(_WHO_DID.sub("", _BY.sub("", sentence[match.end() :])))
 
 
 def _clean_sentence(sentence: str) -> str:

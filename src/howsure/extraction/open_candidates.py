@@ -78,7 +78,7 @@ _NAME = re.compile(
 )
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
-    rf"\b(?:{_MONTH}[ ]\d{{1,2}}(?:st|nd|rd|th)?(?:,?[ ]\d{{4}})?"
+    rf"\b(?:{_MONTH}[ ]\d{{1,2}}(?:st|nd|rd|th)?(?!\w)(?:,?[ ]\d{{4}})?"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?[ ](?:of[ ])?{_MONTH}(?:,?[ ]\d{{4}})?|{_MONTH},?[ ]\d{{4}}"
     r"|(?<![\d.,$€£])(?:1\d{3}|20\d{2})(?![\d.,]*\d|[ ](?:km|m|people|deaths|miles|meters|metres)\b))"
 )

@@ -35,7 +35,7 @@ _MARKER = re.compile(
     r"""
       (?P<hashes>\#{4}(?!\#))
     | (?P<box>\\(?:boxed|fbox)\s{0,3}\{)
-    | <(?P<tag>answer|choice)>
+    | <(?P<tag>answer|choice|final|final_answer)>
     | \[\[(?=[^\[\]\n]{1,40}\]\])
     | \b(?-i:[Aa]ns|[Ff]inal):
     | ^[ \t]{0,4}[*_]{0,2}(?-i:A)[*_]{0,2}:
@@ -55,7 +55,7 @@ _START = re.compile(
     r"""
       \#(?=\#{3}(?!\#))
     | \\(?=(?i:boxed|fbox))
-    | <(?=(?i:answer|choice)>)
+    | <(?=(?i:answer|choice|final|final_answer)>)
     | \[(?=\[)
     | :(?<=\b[aA]ns:)
     | :(?<=\b[fF]inal:)

@@ -33,7 +33,8 @@ _SEPARATOR = re.compile(
 # Several spaces, of which the search for separators would take quadratic time.
 _BLANKS = re.compile(r"[^\S\n]{2,}")
 _INTRODUCTION = re.compile(
-    r"^.*?(?:\b(?:are|is|were|was|includes?|included|contains?|consists? of|comprises?|named|called|namely|as follows"
+    r"^.*?(?:\b(?:are|is|were|was|son|sind|sont|sono|são|waren|eran|étaient"
+    r"|includes?|included|contains?|consists? of|comprises?|named|called|namely|as follows"
     r"|such as)\b\s*:?|:)\s+(?=\S)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -45,6 +46,16 @@ _CHECKED = re.compile(r"^\[[xX✓✔]\]\s*")
 _STRUCK = re.compile(
     r"~~[^~\n]{1,200}~~[ ]*,?|^[ \t]*(?:[-*•+]|\d{1,3}[.)])?[ \t]*(?:❌|✗|✘|☒|\[ \])[^\n]*$", re.MULTILINE
 )
+# "**H**uron": the initial of a word in bold.
+_INITIAL = re.compile(r"\*\*([^\W\d_])\*\*(?=\w)")
+# "12: yes", a line that says of an item whether it belongs to the list.
+_JUDGED_LINE = re.compile(
+    r"[ \t]*(?:[-*•+][ \t]+)?(?P<item>[^\n:]{1,60}?)[ \t]*(?:[:–—=-]|→)?[ \t]*"
+    r"\b(?P<verdict>yes|no)\b[.!]?[ \t]*",
+    re.IGNORECASE,
+)
+# "x = 4": a solution with the name of its unknown.
+_UNKNOWN = re.compile(r"^(?P<name>[a-z])(?:_?\d)?\s?=\s?(?=\S)")
 _PICTURE = re.compile("^[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\u200d]+\\s*")
 _ORDER_WORD = re.compile(r"^(?:and|or|then|also|both|first|second|third|finally|lastly|next)\s*,?\s+", re.IGNORECASE)
 
@@ -84,7 +95,20 @@ def _split_text(text: str) -> list[str]:
     text = _BLANKS.sub(" ", text)[:LONGEST].strip()
     if text.endswith(".") and not _INITIALS.search(text):
         text = text[:-1]
-    return [item for item in map(_strip_item, _SEPARATOR.split(text)[:MAX_ITEMS]) if item]
+    items = [item for item in map(_strip_item, _SEPARATOR.split(text)[:MAX_ITEMS]) if item]
+    unknowns = [_UNKNOWN.match(item) for item in items]
+    if all(unknowns) and len({match["name"] for match in unknowns if match}) == 1:
+        items = [_UNKNOWN.sub("", item) for item in items]
+    return items
+
+
+def _keep_affirmed(text: str) -> str:
+    """Return the items of a text whose lines all say yes or no of an item, if both occur; else the text."""
+    rows = [_JUDGED_LINE.fullmatch(line) for line in text.split("\n") if line.strip()]
+    verdicts = {row["verdict"].lower() for row in rows if row is not None}
+    if None in rows or verdicts != {"yes", "no"}:
+        return text
+    return "\n".join(row["item"] for row in rows if row is not None and row["verdict"].lower() == "yes")
 
 
 def _find_list(text: str, lines: Sequence[str], context: CompletionContext | None) -> tuple[str, str]:
@@ -154,7 +178,7 @@ def build_list_scorer(spec: str, where: str) -> Scorer:
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         items = parse_items(item.target)
-        completion = _STRUCK.sub("", completion)
+        completion = _INITIAL.sub(r"\1", _keep_affirmed(_STRUCK.sub("", completion)))
         pieces, rule = _split_text(completion), "whole"
         matches = list(dict.fromkeys(_match_items(pieces, items)))
         if not pieces or not all(isinstance(each, int) for each in matches):

@@ -90,8 +90,9 @@ _LEFT_SIDE = re.compile(r"\s*(?:[a-zA-Z]['’]?\([a-z]\)|[a-zA-Z]['’]?|\([a-z0
 # What follows the answer: the end of a proof, a remark in brackets, a check, and what a letter stands for.
 _AFTER_ANSWER = re.compile(
     r"(?:\$?\\(?:blacksquare|square|qed)\$?|\n\s*(?:check|verification)\s*:[^\n]*"
+    r"|\n[\s✔✓✅\ufe0f*_]*(?:differentiating|substituting|for example,|as a check,)\s[^\n]*"
     r"|(?:(?<=[.\n$])[ \n]*)\([A-Z][^()\n]*\$[^()\n]*\)"
-    r"|[,;]?\s(?:where|with)\s\$?[A-Za-z]\$?\s(?:is|are|denotes)\s(?:an?|the|any)\s[^\n$]*"
+    r"|[,;]?\s(?:where|with)\s(?:\$|\\\()?[A-Za-z](?:\$|\\\))?\s(?:is|are|denotes)\s(?:an?|the|any)\s[^\n$]*"
     r"|;\sthe\s(?:other|others|rest)\b[^\n]*)[\s.✓]*$",
     re.IGNORECASE,
 )
@@ -102,6 +103,8 @@ _NEAR = re.compile(r"(?<=[π√\w)}])\s?(?:≈|~|\\approx)\s?\d[\d.,]*(?:\s[a-zA
 _ALIGNED = re.compile(
     r"&\s*=\s*(?P<side>(?:(?!&|\\\\)[\s\S])+?)[.,\s]*\\end\{(?:align|aligned|split|eqnarray)\*?\}[\s$\].]*$"
 )
+# The signs of bold type, and not a power.
+_BOLD_SIGN = re.compile(r"(?:(?<=\s)|(?<=^))\*\*(?=\S)|(?<=\S)\*\*(?=\s|$)")
 _STOP_IN_FORMULA = re.compile(r"[.,]\s*(?=\$\$\s*$)")
 _FRACTION = re.compile(r"\\[dt]?frac\{(\d+)\}\{(\d+)\}")
 # "2x + 3", "x = 2 and y = 1", "1, 2 and 4"
@@ -287,7 +290,7 @@ def _find_plain_formula(completion: str) -> str | None:
     """
     if _MARKED.search(completion) or len(completion) > LONGEST_PLAIN or not completion.strip():
         return None
-    line = completion.strip().split("\n")[-1].strip(" *_`").removesuffix(".")
+    line = _BOLD_SIGN.sub("", completion.strip().split("\n")[-1].strip(" *_`").removesuffix("."))
     if (verb := _LAST_VERB.match(line)) and verb[1].strip():
         line = verb[1].strip()
     if same := _SAME_UNKNOWN_LAST.search(line):

@@ -11,7 +11,9 @@ from howsure.extraction.completion_context import (
     remove_next_question,
     remove_run_on,
 )
+from howsure.extraction.languages import is_reported
 from howsure.extraction.open_answers import split_sentences
+from howsure.extraction.open_candidates import match_stems
 from howsure.extraction.statements import ends_undecided, find_statement, remove_reasoning
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
@@ -43,6 +45,8 @@ _LEAD = re.compile(
     r"^(?:(?:[a-z]+ly(?=,)|(?:[a-z]+ly|so to) speaking(?=,)|in (?:an?|the|this|that) (?:[a-z]+ )?sense(?=,)|tl;dr:?"
     r"|(?:to conclude|to sum up|in summary|conclusion|(?:final )?(?:decision|verdict|judgement|judgment))(?=[,:*])"
     r"|so|yet|still|thus"
+    r"|так что|поэтому|значит|итак|donc|alors|daher|deshalb|entonces|así que|por (?:lo )?tanto|quindi|dunque"
+    r"|portanto|então"
     r"|hence|therefore|then|finally|in conclusion|in short|overall|actually|wait|well|definitely"
     r"|probably|certainly|i(?: (?:think|believe|would say)|['’]d say)(?: that)?"
     r"|(?:the |my |final |correct )*answer(?: is|:)?"
@@ -60,10 +64,14 @@ _CONCLUSION = re.compile(
 )
 _TAKEN_BACK = re.compile(r"\b(?:wait|sorry|correction|scratch that|on second thought)\W*$", re.IGNORECASE)
 _CONCLUDES = re.compile(r"\W*(?:so|thus|therefore|hence)\b", re.IGNORECASE)
-_SURELY = re.compile(r"(?:absolutely|definitely|certainly|of course|exactly)[.!]*", re.IGNORECASE)
+_SURELY = re.compile(
+    r"(?:absolutely|definitely|certainly|of course|exactly|sure|surely|almost certainly|most likely|very likely)[.!]*",
+    re.IGNORECASE,
+)
+_SURE = re.compile(r"sure[.!]*", re.IGNORECASE)
 _NOT = re.compile(
     r"^(?:(?:not at all|by no means)\b\W*$|(?:not|isn['’]t)\s+(?:true|correct|the case|right)\b"
-    r"|(?:absolutely|of course|definitely|certainly|surely)\s+not\b\W*$)",
+    r"|(?:absolutely|of course|definitely|(?:almost )?certainly|surely|most likely|very likely)\s+not\b\W*$)",
     re.IGNORECASE,
 )
 # "Is the following sentence plausible?", and a sentence that says so: "Therefore, the sentence is plausible."
@@ -122,6 +130,56 @@ _IS_QUESTION = re.compile(
     r"(?:^|\n)\W*(?P<verb>is|are|was|were|would|can|could|will|should)\s+(?P<rest>[^?\n]{3,100})\?\s*$", re.IGNORECASE
 )
 _WORD = re.compile(r"[\w’']+")
+# "Can an adult carry it?", and a clause in its words: "an adult couldn't carry it".
+_AUXILIARY_QUESTION = re.compile(
+    r"(?:^|[.:\n])\W*(?P<verb>is|are|was|were|would|can|could|will|should|did|does|do|has|have|had)"
+    r"\s+(?P<rest>[^?\n]{3,200})\?",
+    re.IGNORECASE,
+)
+#: Verb of a question -> other forms of it in an answer.
+_VERB_FORMS = {
+    "can": ("can", "could"),
+    "could": ("could", "can"),
+    "will": ("will", "would"),
+    "would": ("would", "will"),
+}
+_CLAUSE_BREAK = re.compile(r"[,;:]\s|\s[–—]\s|\b(?:so|because|since|but|and|therefore|that)\s", re.IGNORECASE)
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|whether|unless|might|may|perhaps|possibly|maybe|depends?|neither|nor|unsure|only|hardly|always|necessarily"
+    r"|usually)\b",
+    re.IGNORECASE,
+)
+_IDLE_TEXT = """a an the it they he she we you i this that these those them him her one of in on at to for with from by
+be been being have has had also indeed definitely clearly certainly really actually therefore thus so do does did"""
+_IDLE_WORDS = frozenset(_IDLE_TEXT.split())
+#: Words of a question that a clause repeats which says yes without that word.
+LEAST_REPEATED = 2
+
+
+def _repeat_question(sentence: str, question: str) -> str | None:
+    """Return "yes" or "no" where the last clause of a sentence has only words of the question, and its verb.
+
+    "this person couldn't have voted" is no where the question is "Can a person born in 1985 have voted in 2000?".
+    """
+    asks = _AUXILIARY_QUESTION.search(question)
+    if asks is None or sentence.rstrip().endswith("?") or _HYPOTHETICAL.search(sentence) or is_reported(sentence):
+        return None
+    forms = "|".join(_VERB_FORMS.get(verb := asks["verb"].lower(), (verb,)))
+    rest = {word.lower() for word in _WORD.findall(asks["rest"])}
+    clause = _CLAUSE_BREAK.split(sentence)[-1]
+    match = re.search(
+        rf"\b(?:{forms})(?P<not>n['’]t|\s+not|\s+never)?(?![\w'’])|\b(?P<cannot>cannot)\b", clause.lower()
+    )
+    if match is None or not rest.isdisjoint(("not", "or", "never")):
+        return None
+    words = _WORD.findall(f"{clause[: match.start()]} {clause[match.end() :]}".lower())
+    content = [word for word in words if word not in _IDLE_WORDS]
+    if not words or any(not any(match_stems(word, other) for other in rest) for word in content):
+        return None
+    is_denied = bool(match["not"] or match["cannot"])
+    sought = [word for word in rest if word not in _IDLE_WORDS]
+    is_whole = len(content) >= LEAST_REPEATED and 2 * len(content) > len(sought)
+    return "no" if is_denied and content else "yes" if is_whole and not is_denied else None
 
 
 def _compare_words(sentence: str, question: str) -> str | None:
@@ -144,7 +202,9 @@ def _read_predicate(sentence: str, question: str) -> str | None:
     """Return "yes" or "no" where a sentence says of what a question asks about whether it is so; else None."""
     if (verdict := _compare_words(sentence, question)) is not None:
         return verdict
-    if (echo := _ECHOED.fullmatch(sentence)) and re.search(rf"(?:^|\n)\W*{echo['verb']}\b", question, re.IGNORECASE):
+    if (echo := _ECHOED.fullmatch(_LEAD.sub("", sentence))) and re.search(
+        rf"(?:^|\n)\W*{echo['verb']}\b", question, re.IGNORECASE
+    ):
         return "no" if echo["not"] else "yes"
     predicate = _PREDICATE_QUESTION.search(question)
     if predicate is None or not any(
@@ -195,6 +255,10 @@ def _read_sentences(sentences: list[str], question: str, is_stated: bool, is_cut
     first = _read_sentence(sentences[0])
     if len(sentences) > 1 and _SURELY.fullmatch(sentences[0].strip()) and _OFFERS.match(sentences[1]):
         first = None
+    if _SURE.fullmatch(sentences[0].strip()) and _AUXILIARY_QUESTION.search(question) is None:
+        first = None  # "Sure! One book costs $5."
+    if first and len(sentences) > 1 and _BARE_WORD.fullmatch(sentences[0]) and _asks_other(sentences[1]):
+        return first, "start"
     if is_cut and len(sentences) > 1:
         sentences = sentences[:-1]
     last = _read_sentence(sentences[-1]) if len(sentences) > 1 else None
@@ -209,10 +273,25 @@ def _read_sentences(sentences: list[str], question: str, is_stated: bool, is_cut
     return (last, "end") if last else (None, "none")
 
 
+_SO_YES = re.compile(r"\W*(?:so|thus|hence|therefore),?\s(yes|no)[,.:!](?:\s|$)", re.IGNORECASE)
+# A first sentence of one word, and words of a question about it: "No. Is that right?".
+_BARE_WORD = re.compile(r"\W*(?:yes|no|true|false)\W*", re.IGNORECASE)
+_SELF_DOUBT = re.compile(r"\b(?:that|this|it|sure|right|wait|correct|really|i|we|you)\b", re.IGNORECASE)
+
+
+def _asks_other(sentence: str) -> bool:
+    """Return whether a sentence asks a further question, and not whether the one before it is right."""
+    return sentence.endswith("?") and len(sentence.split()) > 3 and _SELF_DOUBT.search(sentence) is None
+
+
 def _read_verdict(sentences: Sequence[str], question: str, is_stated: bool) -> str | None:
     """Return what the last or the first sentence says by the predicate of the question, or by "leaning towards yes"."""
     ends = sentences[-1:] if is_stated else (sentences[-1], sentences[0])
     verdicts = [one for sentence in ends if (one := _read_predicate(sentence, question))]
+    verdicts = verdicts or [one for sentence in ends if (one := _repeat_question(sentence, question))]
+    if not verdicts and not is_stated:
+        # "So yes, they would. Tofu is an alternative."
+        verdicts = [match[1].lower() for sentence in sentences[1:] if (match := _SO_YES.match(sentence))]
     if not verdicts and (leaning := _LEANS.search(sentences[-1])):
         return leaning[1].lower()
     return verdicts[0] if len(set(verdicts)) == 1 else None
