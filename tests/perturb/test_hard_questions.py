@@ -227,3 +227,23 @@ def test_no_prompt_asks_for_reasoning_that_the_question_rules_out(space):
         replaced = variant.record(forbidding).get("replaced", {})
         assert ("reasoning" in replaced) == (variant.values["reasoning"] != "none")
         assert ("instruction" in replaced) == (space == "maths")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_demanded"),
+    [
+        ("Which of these is a prime? Explain briefly.", True),
+        ("Which drug is given first? Justify your choice.", True),
+        ("Name the river and explain why it floods.", True),
+        ("Which law explains the tides?", False),
+        ("How many edges does a cube have? Explain nothing.", False),
+    ],
+)
+def test_no_instruction_asks_for_a_label_alone_where_the_question_demands_an_explanation(text, is_demanded):
+    question = Question("q", text, "B", choices=("four", "seven", "nine"))
+    benchmark = Benchmark("drawn", [question], Prompt(template="{question}"), extract=lambda text: text or None)
+    variants = draw_variants({"space": "multiple-choice", "sample": 30, "seed": 3}, benchmark).variants
+    replaced = [variant.record(question).get("replaced", {}) for variant in variants]
+    assert any("instruction" in record for record in replaced) is is_demanded
+    for record in replaced:
+        assert record.get("instruction", {}).get("used", "none") == "none"

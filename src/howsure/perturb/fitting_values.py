@@ -19,6 +19,7 @@ from howsure.perturb.option_references import find_enumerated_labels, find_optio
 __all__ = [
     "Replacement",
     "choose_fitting_value",
+    "demands_explanation",
     "demands_own_form",
     "find_label_conflict",
     "find_misfit",
@@ -48,6 +49,13 @@ _NO_EXPLANATION = re.compile(
     r"(?:result|answer|number|value|letter|word)"
     r"|without (?:any |giving |further )*(?:explanations?|explaining|reasoning|justifications?|comments?|working)"
     r"|(?:do not|don['’]t|need not) (?:explain|justify|show|give reasons))\b",
+    re.IGNORECASE,
+)
+# "Explain briefly.", "Justify your answer", but not "Explain nothing" and "Which law explains the tides?".
+_EXPLAIN = re.compile(
+    r"(?:^|[.?!:;,\n]\s*|\b(?:please|and|then|but)\s+)(?:(?:briefly|shortly)\s+)?"
+    r"(?:explain(?=\s*[.!]|\s+(?:briefly|shortly|why|how|your|in|the reason)\b)"
+    r"|justify(?:\s+your)?|give (?:a|your|the) reasons?\b)",
     re.IGNORECASE,
 )
 # "Respond in JSON.", "Return valid XML", "as a JSON object", but neither "Given the JSON ..." nor "reads a JSON file".
@@ -132,6 +140,15 @@ def rules_out_explanation(text: str) -> bool:
     (True, False)
     """
     return _NO_EXPLANATION.search(text) is not None
+
+
+def demands_explanation(text: str) -> bool:
+    """Return whether a question demands an explanation, so that no prompt can ask for a label or a short answer alone.
+
+    >>> demands_explanation("Which is prime? Explain briefly."), demands_explanation("What explains the tides?")
+    (True, False)
+    """
+    return _EXPLAIN.search(text) is not None and not rules_out_explanation(text)
 
 
 def demands_own_form(text: str) -> bool:

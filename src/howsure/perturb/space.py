@@ -35,6 +35,7 @@ from howsure.perturb.dimensions import (
 from howsure.perturb.fitting_values import (
     Replacement,
     choose_fitting_value,
+    demands_explanation,
     demands_own_form,
     find_misfit,
     list_spare_values,
@@ -368,6 +369,11 @@ class PromptPoint:
                 none = BUILT_IN_VALUES[name][0]
                 replaced[name] = Replacement(values[name].name, none.name, "the question rules out an explanation")
                 values[name] = none
+        if values["instruction"].asks in {"label", "brief"} and demands_explanation(question.text):
+            none = BUILT_IN_VALUES["instruction"][0]
+            reason = "the question demands an explanation"
+            replaced["instruction"] = Replacement(values["instruction"].name, none.name, reason)
+            values["instruction"] = none
         if demands_own_form(question.text):
             limiting = ["instruction"] if values["instruction"].asks == "brief" else []
             limiting += ["answer_form"] if form.answer_template() else []
