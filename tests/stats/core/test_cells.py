@@ -11,7 +11,7 @@ import howsure
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.merging import merge_cubes
-from howsure.stats.core.cells import Cells
+from howsure.stats.core.cells import Cells, is_unit
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Results, format_table
@@ -198,3 +198,40 @@ def test_clusters_and_questions_of_a_cube_are_checked():
         cube.select(questions=["p", "r"])
     with pytest.raises(InputError, match="1 clusters for 2 questions"):
         replace(cube, clusters=("x",))
+
+
+def test_scores_from_0_to_1_by_sums_and_by_extremes():
+    """By hand: scores .5, 2, -1, the pair -.2 and .6, which sums cannot tell, and a pair whose extremes are unknown."""
+    n, total = np.array([[1, 1, 1, 2, 2]]), np.array([[0.5, 2, -1, 0.4, 3]])
+    square = np.array([[0.25, 4, 1, 0.4, 5]])
+    assert is_unit(n, total, square, None, None).tolist() == [[True, False, False, True, False]]
+    low, high = np.array([[0.5, 2, -1, -0.2, np.nan]]), np.array([[0.5, 2, -1, 0.6, np.nan]])
+    assert is_unit(n, total, square, low, high).tolist() == [[True, False, False, False, False]]
+
+
+def test_cells_without_some_scores_by_hand():
+    cells = Cells.from_scores("b", ["a"], ["p", "q", "r"], [[[1, 3], [5], [0.5, 0.25]]])
+    left = cells.without(np.array([[False, True, False]]))
+    assert left.n.tolist() == [[2, 0, 2]]
+    assert left.total.tolist() == [[4, 0, 0.75]]
+    np.testing.assert_array_equal(left.minimum, [[1, np.nan, 0.25]])
+    np.testing.assert_array_equal(left.maximum, [[3, np.nan, 0.5]])
+
+
+def test_variants_and_clusters_of_a_cube_stay_with_their_questions():
+    """By hand: model a answered in v and w, b in w only; questions in another order have their own clusters."""
+    scores = [[[[1], [0]], [[1], [1]]], [[[], [1]], [[], [0]]]]
+    cube = replace(Cube.from_scores("b", ["a", "b"], ["p", "q"], ["v", "w"], scores), clusters=("x", "y"))
+    assert cube.select(questions=["q", "p"]).clusters == ("y", "x")
+    assert cube.cells().variants_of == {"a": frozenset("vw"), "b": frozenset("w")}
+    means = Cube.from_means("b", ["a", "b"], ["v", "w"], np.array([[0.5, 0.25], [np.nan, 1.0]]))
+    assert means.cells().variants_of == {"a": frozenset("vw"), "b": frozenset("w")}
+
+
+def test_a_difference_of_cells_has_twice_the_smaller_degrees_of_freedom():
+    """By hand: 3 and 2 generations have 2 and 1, so 2; variances 1/3 and 1/2 add up; what one lacks has none."""
+    cube = Cube.from_scores("b", ["a", "b"], ["p"], ["v", "w"], [[[[1, 0, 0], [1, 1]]], [[[1, 0], []]]])
+    layout = cube.difference("a", "b")
+    assert layout.df.tolist() == [[[2, 0]]]
+    assert layout.variance[0, 0, 0] == pytest.approx(1 / 3 + 1 / 2)
+    assert layout.mean_variance[0, 0, 0] == pytest.approx(1 / 9 + 1 / 4)

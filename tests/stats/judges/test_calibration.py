@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import judging
+from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.judges import (
@@ -305,6 +306,7 @@ def test_a_model_without_a_verdict_and_labels_of_one_cluster_have_no_score():
     nothing = JudgedCompletions("d", ("a", "b"), tuple("pq"), [0, 0], [0, 1], [1.0, 0.0], [1.0, 0.0])
     assert np.isnan(calibrate(nothing).score[1])
     known = JudgedCompletions("d", ("a", "b"), ("p",), [0], [0], [0.0], [np.nan], is_known=[True])
+    assert np.isnan(calibrate(nothing, method="raw").score[1])
     assert np.isnan(calibrate(known).score[1])
     one = JudgedCompletions(
         "d", ("a",), tuple("pqrs"), [0] * 4, range(4), [1.0, 0, 1, 0], [1.0, 0, np.nan, np.nan], clusters=tuple("xxyy")
@@ -323,3 +325,59 @@ def test_the_agreement_of_two_reviewers_is_a_sentence():
     limits = f"[{low[0]:.3f}, {high[0]:.3f}]"
     assert text == f"ann and (no name) agree on 0.750 {limits} of 4 completions, kappa 0.50"
     assert "kappa" not in str(measure_agreement(["yes"] * 3, ["yes"] * 3))
+
+
+def test_the_rows_of_raw_scores_by_hand():
+    """Scores 0, 0, 1 of b and 1, 1, 0 of a: means 1/3 and 2/3, errors sqrt((1/3)/3); differences 1, 1, -1 by question."""
+    judged = [0.0, 0, 1, 1, 1, 0]
+    label = [np.nan, np.nan, np.nan, 1.0, np.nan, np.nan]
+    data = JudgedCompletions("demo", ("b", "a"), tuple("pqr"), [0] * 3 + [1] * 3, [0, 1, 2] * 2, judged, label)
+    columns = {name: values.tolist() for name, values in calibrate(data, method="raw", level=0.9).columns().items()}
+    half = stats.t.ppf(0.95, 2) / 3
+    assert columns.pop("se") == pytest.approx([1 / 3, 1 / 3])
+    assert columns.pop("df") == pytest.approx([2, 2])
+    assert columns.pop("low") == pytest.approx([max(2 / 3 - half, 0), max(1 / 3 - half, 0)])
+    assert columns.pop("high") == pytest.approx([min(2 / 3 + half, 1), min(1 / 3 + half, 1)])
+    assert columns.pop("score") == columns.pop("judge_score") == pytest.approx([2 / 3, 1 / 3])
+    note = "the judge's opinion: no correction by people's labels"
+    assert columns == {
+        "benchmark": ["demo"] * 2,
+        "model": ["a", "b"],
+        "n_questions": [3, 3],
+        "n_completions": [3, 3],
+        "n_labels": [1, 0],
+        "level": [0.9] * 2,
+        "judge_weight": [1.0] * 2,
+        "method": ["raw"] * 2,
+        "note": [note] * 2,
+    }
+    difference = calibrate_difference(data, "a", "b", method="raw", level=0.5)
+    columns = {name: values.tolist() for name, values in difference.columns().items()}
+    half = 2 / 3 * stats.t.ppf(0.75, 2)
+    numbers = [
+        columns.pop(name)[0] for name in ("judge_difference", "difference", "se", "df", "low", "high", "p_value")
+    ]
+    assert numbers == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2, 1 / 3 - half, 1 / 3 + half, 2 * stats.t.sf(0.5, 2)])
+    assert columns == {
+        "benchmark": ["demo"],
+        "model_a": ["a"],
+        "model_b": ["b"],
+        "n_questions": [3],
+        "n_labels_a": [1],
+        "n_labels_b": [0],
+        "level": [0.5],
+        "judge_weight": [1.0],
+        "method": ["raw"],
+        "note": [note],
+    }
+
+
+def test_a_corrected_difference_is_at_most_one_by_hand():
+    """The judge takes 3/4 of right and 1/4 of wrong answers for right: a difference of 1 would be 1/(1/2)."""
+    judged, label = [1.0] * 8 + [0.0] * 8, [1.0, 1, 1, 0] + [np.nan] * 4 + [0.0, 0, 0, 1] + [np.nan] * 4
+    names = tuple(map(str, range(8)))
+    data = JudgedCompletions("d", ("a", "b"), names, [0] * 8 + [1] * 8, [*range(8)] * 2, judged, label)
+    for a, b, value in (("a", "b", 1), ("b", "a", -1)):
+        difference = calibrate_difference(data, a, b, method="rogan-gladen")
+        assert difference.difference == value
+        assert difference["note"].tolist() == ["supposes that the judge errs alike on all models"]

@@ -139,14 +139,17 @@ def test_values_of_single_variants_tell_no_variance_over_questions():
     assert np.isnan(estimate_question_variance(summarize_variants(cube)).variance).all()
 
 
-def test_the_variance_over_questions_by_loops():
+@pytest.mark.parametrize("N", [2, 6])
+def test_the_variance_over_questions_by_loops(N):
     """A slow version: products of residuals over ordered pairs of variants, and the factors of the docstring."""
     rng = np.random.default_rng(12)
     style = ("x", "x", "x", "y", "y", "z", "z")
-    N, S, L = 6, 7, 3
-    y = rng.normal(0, 1, (N, S))
+    S, L = 7, 3
+    y = rng.normal(0, 1, (N, 1)) * [style.count(value) - 2.0 + (value == "y") for value in style] + rng.normal(
+        0, 0.3, (N, S)
+    )
     cube = Cube.from_scores(
-        "b", ["a"], list("pqrstu"), list("1234567"), [y[:, :, None].tolist()], values={"style": style}
+        "b", ["a"], list("pqrstu"[:N]), list("1234567"), [y[:, :, None].tolist()], values={"style": style}
     )
     found = estimate_question_variance(summarize_variants(cube))
     r = [[y[q, s] - y[q].mean() - y[:, s].mean() + y.mean() for s in range(S)] for q in range(N)]
@@ -168,11 +171,9 @@ def test_the_variance_over_questions_by_loops():
     assert found.error[0, 0] == pytest.approx(factor**2 * sum(part**2 for part in parts) * N / (N - 1))
     # With the variance over questions, the error of an effect has it added, and Satterthwaite's df.
     plain, total = (estimate_effects("b", ["a"], y.mean(axis=0), {"style": style}, questions=q) for q in (None, found))
-    more = max(found.variance[0, 0], 0)
-    assert total.variance == pytest.approx(plain.variance + more)
-    if more:
-        square = 2 * plain.variance**2 / plain.df + found.error
-        assert total.df == pytest.approx(2 * total.variance**2 / square)
+    assert found.variance[0, 0] > 0
+    assert total.variance == pytest.approx(plain.variance + found.variance)
+    assert total.df == pytest.approx(2 * total.variance**2 / (2 * plain.variance**2 / plain.df + found.error))
 
 
 def test_the_table_of_effects_by_hand():
