@@ -428,6 +428,9 @@ def test_many_varied_questions_without_copies_have_none():
     rng = np.random.default_rng(21)
     cells = of(drawn(rng, np.full(400, 0.5), 4))
     assert find_copied_generations(cells.outcomes[0]) == []
+    longer = cells.outcomes[0].copy()
+    longer[1] = of([[[1, 0, 1, 0, 1]]]).outcomes[0, 0]  # a fifth generation, of a question that is not looked at first
+    assert find_copied_generations(longer) == []
     planted = drawn(rng, np.full(400, 0.5), 4)
     planted[0, :, 3] = planted[0, :, 1]
     assert find_copied_generations(of(planted).outcomes[0]) == [(1, 3)]

@@ -233,3 +233,9 @@ def test_benchmarks_with_clusters_are_combined_by_their_clustered_tests():
     assert found.q == pytest.approx(q)
     assert found.q_p == pytest.approx(stats.f.sf(f, 2, (3**2 - 1) / (3 * lam)))
     assert "questions in clusters" in found.columns()["note"][0]
+
+
+def test_no_question_has_no_clusters():
+    nothing = cluster_means(np.zeros((2, 0)), [])
+    assert nothing.n_clusters.tolist() == [0, 0]
+    assert np.isnan([nothing.variance, nothing.df]).all()

@@ -117,3 +117,11 @@ def test_the_given_smallest_variance_is_used():
     ]
     assert half[1] == pytest.approx(2 * half[0])
     assert half[0] > 0
+    # On new questions against one generation of the reference, the floor takes the place of its unknown variance.
+    fixed = [
+        check_fixed_reference(
+            make_cells("a", same), make_cells("b", same[:1]), 1.0, claim="new-questions", variance_floor=floor
+        ).least[0]
+        for floor in (1.0, 4.0)
+    ]
+    assert fixed == pytest.approx([2 * stats.t.ppf(0.9875, 9) * np.sqrt(floor / (9 * 10)) for floor in (1, 4)])

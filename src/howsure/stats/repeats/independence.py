@@ -172,11 +172,15 @@ def find_copied_generations(outcomes: NDArray[np.uint64]) -> list[tuple[int, int
     varied = np.flatnonzero((one > 0) & (right > 0) & (n > 2))
     if not varied.size:
         return []
+    is_there = _present(outcomes).any(axis=1)
     look = varied[:: -(-varied.size // _FIRST_LOOK)]
-    if varied.size > look.size and not _agreeing(outcomes[look], n[look], right[look])[0].any():
-        return []
+    if varied.size > look.size:
+        may_agree = _agreeing(outcomes[look], n[look], right[look])[0]
+        # a generation that no question of the first look has is not known to differ
+        if may_agree.size == is_there.size**2 and not np.triu(may_agree[np.ix_(is_there, is_there)], 1).any():
+            return []
     agree, log_chance = _agreeing(outcomes, n, right)
-    pairs = int(np.sum(_present(outcomes).any(axis=1)))
+    pairs = int(np.sum(is_there))
     is_unlikely = log_chance < np.log(CHANCE) - np.log(max(pairs * (pairs - 1) / 2, 1))
     return [(int(i), int(j)) for i, j in np.argwhere(np.triu(agree & is_unlikely, 1))]
 
