@@ -142,6 +142,29 @@ def test_a_table_of_ten_thousand_rows_opens_with_200_and_can_be_searched_and_sor
     assert values == sorted(values, reverse=True)
 
 
+def test_a_table_of_a_first_part_can_show_all_rows(window, tmp_path):
+    models = [f"model {i:02d}" for i in range(25)]
+    runs = [simulated(models, 12, 1, seed=seed) for seed in range(3)]
+    path = tmp_path / "report.html"
+    data = ReportData([sum(runs[1:], runs[0])], repeats={runs[0].benchmark: runs})
+    path.write_text(build_page(data).html, encoding="utf-8")
+    window.show(path.as_uri())
+    assert window.value("document.querySelectorAll('#b1-repeats > .scroll tbody tr').length") == 20
+    assert "Show all 25 rows" in window.value("document.querySelector('#b1-repeats summary').textContent")
+    window.value("document.querySelector('#b1-repeats details').open = true")
+    window.wait_for("document.querySelector('#b1-repeats details table')")
+    texts = "[...document.querySelectorAll('#b1-repeats details tbody td')].map(cell => cell.textContent)"
+    assert set(models) <= set(window.value(texts))
+    # the table of scores names as many models as it shows
+    window.value("document.querySelector('button.more[aria-controls=b1-rows]').click()")
+    assert window.value("document.querySelector('button.more[aria-controls=b1-rows]').textContent") == (
+        "Show the first 12 models"
+    )
+    window.value("document.querySelector('button.more[aria-controls=b1-rows]').click()")
+    visible = "[...document.querySelectorAll('#b1-rows tbody tr')].filter(row => row.offsetHeight).length"
+    assert window.value(visible) == 12
+
+
 def test_models_are_found_by_a_part_of_their_name(window, tmp_path):
     cells = simulated([f"{maker}-{i}" for maker in ("apple", "pear") for i in range(15)], 12, 2)
     path = tmp_path / "report.html"

@@ -351,6 +351,20 @@ def check_larger(x, data, prediction, models, *_):
     )
 
 
+def check_larger_alone(x, name, count, models, known, other):
+    parts = [x.components(m)[:2] for m in range(len(x.names))]
+    difference = np.array([D - E for E, D in parts if not np.isnan(E)])
+    assert bool(known) == (len(difference) < len(parts))
+    assert {name, other} <= {"data", "prediction", None}
+    assert not np.any(difference < -1e-12 if name == "data" else difference > 1e-12)
+    n = int(np.sum(np.abs(difference) > 1e-12))
+    if count is None:
+        assert (n, len(difference), other) == (1, 1, None)
+    else:
+        assert (int(count), int(models)) == (n, len(difference))
+        assert other != name
+
+
 def check_larger_at_hand(x, data, prediction):
     shares = []
     for m in range(len(x.names)):
@@ -364,6 +378,12 @@ def check_larger_at_hand(x, data, prediction):
             shares.append(1 - min(sampling / variance, 1) if variance > 0 else 0.0)
     assert abs(int(data) - sum(s > 0.5 for s in shares)) <= sum(abs(s - 0.5) < 0.02 for s in shares)
     assert abs(int(prediction) - sum(s < 0.5 for s in shares)) <= sum(abs(s - 0.5) < 0.02 for s in shares)
+
+
+def check_larger_at_hand_alone(x, name, count, other):
+    assert (count is None) == (other is None)
+    counts = {"data": (count or 1, 0), "prediction": (0, count or 1)}[name]
+    check_larger_at_hand(x, *counts)
 
 
 def check_settle(x, name, low, high, k, low_k, high_k):
@@ -733,10 +753,25 @@ COMPUTED = [
     ),
     (
         (
+            r"Of the variance of one generation per question, (data|prediction) noise \((?:which questions|sampling again)\) is "
+            r"the larger part(?: for (\d+) of (\d+) models)?( whose parts are known| for the one model whose parts are known)?"
+            r"(?:, and (data|prediction) noise \((?:which questions|sampling again)\) for none)?\."
+        ),
+        check_larger_alone,
+    ),
+    (
+        (
             r"With the generations at hand \(thin bars, the shares of the table of scores\) data noise is the larger part for "
             r"(\d+) and prediction noise for (\d+)\."
         ),
         check_larger_at_hand,
+    ),
+    (
+        (
+            r"With the generations at hand \(thin bars, the shares of the table of scores\) (data|prediction) noise is the larger "
+            r"part(?: for (\d+), and (data|prediction) noise for none)?\."
+        ),
+        check_larger_at_hand_alone,
     ),
     (
         r"No two generations of (\w+) on a question scored differently: the range of its runs is unknown\.",

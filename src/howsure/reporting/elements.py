@@ -90,6 +90,8 @@ class TextTable:
         Address that each row links to; empty when rows have no links.
     notes
         Notes of the rows of the table with the unformatted numbers.
+    n_all
+        Number of rows of that table, which the page can show where they are more than `rows`.
     """
 
     id: str
@@ -101,6 +103,7 @@ class TextTable:
     table: str
     links: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    n_all: int = 0
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,7 @@ class ElementBuilder:
             table=f"{self.id}-{table}",
             links=tuple(f"#q={quote(question, safe='', errors='replace')}&b={self.id}" for question in questions),
             notes=notes,
+            n_all=max(map(len, self.tables[f"{self.id}-{table}"].values())),
         )
 
     def _take_notes(self, table: str) -> tuple[str, ...]:

@@ -167,13 +167,29 @@ def test_the_larger_noise_of_one_generation_is_not_that_of_those_at_hand():
     right = np.concatenate([np.full(100, 0.2), np.full(100, 0.8)])
     scores = (np.random.default_rng(2).random((200, 8)) < right[:, None]).astype(int).tolist()
     text = describe_noise_parts(score(cells([scores])), 1)
-    assert "data noise (which questions) is the larger part for 0 and prediction noise (sampling again) for 1" in text
     assert (
-        "With the generations at hand (thin bars, the shares of the table of scores) data noise is the larger part "
-        in (text)
+        "Of the variance of one generation per question, prediction noise (sampling again) is the larger part." in text
     )
-    assert text.endswith("for 1 and prediction noise for 0.")
+    assert text.endswith(
+        " With the generations at hand (thin bars, the shares of the table of scores) data noise is the larger part."
+    )
     assert "at hand" not in describe_noise_parts(score(cells([[[1], [0]]])), 1)
+
+
+def test_a_part_that_is_the_larger_one_for_no_model_is_the_larger_part_for_none():
+    # by hand: coins vary by sampling only (D = 0, E = .25), certain questions by questions only (E = 0)
+    coins = describe_noise_parts(score(cells([HALF, HALF])), 2)
+    assert (
+        "prediction noise (sampling again) is the larger part for 2 of 2 models, and data noise (which questions) for none."
+        in (coins)
+    )
+    certain = describe_noise_parts(score(cells([HIGH, HIGH])), 2)
+    assert "data noise (which questions) is the larger part for 2 of 2 models, and prediction noise" in certain
+    assert certain.endswith("data noise is the larger part for 2, and prediction noise for none.")
+    one_known = describe_noise_parts(score(cells([HIGH, [[1]] * 20 + [[0]] * 20])), 2)
+    assert "data noise (which questions) is the larger part for the one model whose parts are known." in one_known
+    for text in (coins, certain, one_known):
+        assert " for 0" not in text
 
 
 def test_errors_of_pairs_with_few_common_questions_are_explained_for_graded_scores():

@@ -226,27 +226,35 @@ def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
     data, prediction = scores.data[available], scores.prediction[available]
     n_data, n_prediction = int(np.sum(data > prediction)), int(np.sum(data < prediction))
     count = int(available.sum())
-    text = (
-        f"Of the variance of one generation per question, data noise (which questions) is the larger part for "
-        f"{n_data:,} and prediction noise (sampling again) for {n_prediction:,} of {format_count(count, 'model')}"
-        f"{' whose parts are known' if count < len(available) else ''}."
-        if n_data or n_prediction
-        else "The bars are the variance of one generation on one question."
-    )
+    text = "The bars are the variance of one generation on one question."
+    if n_data or n_prediction:
+        clause = " whose parts are known" if count < len(available) else ""
+        models = f" of {count:,} models{clause}" if count > 1 else clause and f" for the one model{clause}"
+        names = "data noise (which questions)", "prediction noise (sampling again)"
+        larger = _describe_larger_part(names, (n_data, n_prediction), models)
+        text = f"Of the variance of one generation per question, {larger}."
     text += " More generations per question shrink the prediction part only."
     if np.any(scores.cells.n > 1):
         shares = scores.data_share[~np.isnan(scores.data_share)]
         n_data, n_prediction = int(np.sum(shares > 0.5)), int(np.sum(shares < 0.5))
         if n_data or n_prediction:
-            text += (
-                " With the generations at hand (thin bars, the shares of the table of scores) data noise is the larger "
-                f"part for {n_data:,} and prediction noise for {n_prediction:,}."
-            )
+            larger = _describe_larger_part(("data noise", "prediction noise"), (n_data, n_prediction), "")
+            text += f" With the generations at hand (thin bars, the shares of the table of scores) {larger}."
     if np.any(data < 0):
         text += " A negative estimate of data noise is drawn as 0."
     if n_drawn < len(available):
         text += f" Drawn for the first {n_drawn} of {len(available):,} models; the counts are over all."
     return text
+
+
+def _describe_larger_part(names: tuple[str, str], counts: tuple[int, int], models: str) -> str:
+    """Return for how many models each of two parts is the larger one; `models` says of how many, or of which one."""
+    if all(counts):
+        return f"{names[0]} is the larger part for {counts[0]:,} and {names[1]} for {counts[1]:,}{models}"
+    larger, other = names if counts[0] else names[::-1]
+    if sum(counts) == 1 and not models.startswith(" of"):
+        return f"{larger} is the larger part{models}"
+    return f"{larger} is the larger part for {sum(counts):,}{models}, and {other} for none"
 
 
 def describe_variance_components(components: PromptComponents) -> str:

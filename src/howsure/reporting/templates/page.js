@@ -136,7 +136,7 @@
       const open = button.getAttribute("aria-expanded") === "false";
       button.setAttribute("aria-expanded", String(open));
       document.getElementById(button.getAttribute("aria-controls")).classList.toggle("long", !open);
-      button.textContent = open ? "Show the first 20 models" : button.dataset.all;
+      button.textContent = open ? "Show the first 12 models" : button.dataset.all;
     });
     button.dataset.all = button.textContent;
   }
