@@ -23,6 +23,7 @@ import altair as alt
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.readers.evaluations import Evaluations, to_runs
 from howsure.reporting.benchmark_report import build_benchmark_reports
 from howsure.reporting.charts.chart_elements import MAX_SERIES, Chart
 from howsure.reporting.charts.comparisons import (
@@ -48,6 +49,7 @@ from howsure.reporting.sections.costs import describe_costs, list_models_with_co
 from howsure.reporting.sections.distributions import build_histograms, describe_cumulative, draw_cumulative
 from howsure.reporting.sections.heatmap import bin_questions, describe_heatmap, draw_heatmap
 from howsure.reporting.sections.noise import describe_noise_parts, describe_variance_components
+from howsure.reporting.sections.repeats import describe_days, draw_days
 from howsure.reporting.sections.score_table import describe_scores, mean_question_scores, order_models, pick_spaced
 from howsure.reporting.sections.summary import describe_claim, judge_pairs, judge_reference
 from howsure.reporting.sentences.prompt_variants import describe_convergence, describe_spread
@@ -60,7 +62,7 @@ from howsure.stats.core.results import Result, Results
 from howsure.stats.planning import CostScores
 from howsure.stats.prompts import VariantSummary, summarize_variants
 from howsure.stats.questions import AnswerCounts, estimate_density, evaluate_beta_curves
-from howsure.stats.repeats import RunWidths
+from howsure.stats.repeats import RunWidths, compare_days
 from howsure.stats.scores import Scores, fit_beta, pool_by_score
 from howsure.stats.scores import score as score_models
 
@@ -70,6 +72,7 @@ __all__ = [
     "convergence",
     "convergence_bands",
     "costs",
+    "days",
     "difficulty",
     "distributions",
     "every",
@@ -608,6 +611,56 @@ def run_widths(widths: RunWidths | Results, *, benchmark: str | None = None) -> 
         for model, first in find_narrow_runs(fitting[0]).items()
     )
     return _add_title(draw_run_widths(fitting[0]), "How many runs until the prediction interval is narrow?", caption)
+
+
+def days(
+    runs: Evaluations | Iterable[Cells] | Mapping[str, Sequence[Cells]],
+    models: Sequence[str] | None = None,
+    *,
+    benchmark: str | None = None,
+    level: float = 0.95,
+) -> Chart:
+    """Draw the score of each model on each day of its runs, and the prediction interval for a further day.
+
+    Parameters
+    ----------
+    runs
+        Results of `howsure.read` from run folders or logs that state when they were made, or runs with `Cells.days`.
+    models
+        Models to draw, at most four; default: four, from the highest score to the lowest.
+    benchmark
+        Name of the benchmark, if there are several.
+    level
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    altair.FacetChart
+
+    Raises
+    ------
+    InputError
+        If there are several benchmarks and none is named, or no model has runs of two days and common questions.
+    """
+    runs_of = to_runs(runs)
+    if benchmark is None and len(runs_of) != 1:
+        raise InputError(f"{len(runs_of)} benchmarks", where="howsure.figures", remedy="name one with benchmark=")
+    name = next(iter(runs_of)) if benchmark is None else benchmark
+    if name not in runs_of:
+        raise UnknownNameError("benchmark", name, runs_of)
+    daily = compare_days(runs_of[name], level=level)
+    if daily.repeats is None:
+        why = "; ".join(dict.fromkeys(daily.reasons.values()))
+        raise InputError(
+            f"no scores of two days ({why})", where=name, remedy="give run folders or logs of several days"
+        )
+    mean = daily.repeats.mean
+    by_score = [daily.models[i] for i in np.argsort(-mean, kind="stable").tolist()]
+    order = pick_spaced(by_score, MAX_SERIES) if models is None else _select_models(models, by_score)
+    if not 0 < len(order) <= MAX_SERIES:
+        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
+    caption = describe_days(daily, [*by_score, *daily.reasons])
+    return _add_title(draw_days(daily, order), "Do scores change from day to day?", caption)
 
 
 def costs(result: CostScores | Results, models: Sequence[str] | None = None, *, benchmark: str | None = None) -> Chart:

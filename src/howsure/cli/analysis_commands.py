@@ -220,7 +220,7 @@ def rank(
     show_default=True,
     help="pooled: from the variance of each question; run-means: as published.",
 )
-@click.option("--each", is_flag=True, help="Print a row for each run instead.")
+@click.option("--each", is_flag=True, help="Print a row for each run instead, with the day on which it was made.")
 @click.option("--widths", is_flag=True, help="Print the interval after the first 2, 3, ... runs instead.")
 @click.option(
     "--goal", type=float, default=0.01, show_default=True, help="With --widths: the width that is narrow enough."

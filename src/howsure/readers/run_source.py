@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunSource", "has_answers"]
 
-_COLUMNS = (*KEY, "score", "answer")
+_COLUMNS = (*KEY, "score", "answer", "created")
 #: Note on scores that a judge gave.
 JUDGED = (
     "the scores are a judge's opinion; howsure review --random N collects people's labels, and howsure score "
@@ -97,7 +97,10 @@ class RunSource:
         """Return the cells of each run by benchmark; a run is one generation of every question."""
         if self.plans:
             self._note_stages("a run is a generation that every question has; the other generations are left out")
-        return {} if self._is_copy else rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans)
+        if self._is_copy:
+            return {}
+        days = rows_to_cells.find_days(self.rows)
+        return rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans, days=days)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
@@ -143,8 +146,8 @@ class RunSource:
         from pyarrow import compute
 
         names = [*_COLUMNS, "status"]
-        stored = self._stream([*names, *(merging.MARKS if self.earlier else ())]).read_all()
-        table = self._rename_models(self._drop_copies(stored, note=True))
+        columns = dict.fromkeys([*names, *(merging.MARKS if self.earlier else ())])
+        table = self._rename_models(self._drop_copies(self._stream(list(columns)).read_all(), note=True))
         unscored = compute.equal(table["status"], UNSCORED)
         if number := compute.sum(unscored).as_py():
             table = table.filter(compute.invert(unscored))

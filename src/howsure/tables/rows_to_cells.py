@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import add, attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,13 +31,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from narwhals.typing import IntoFrame, IntoLazyFrame
 
-__all__ = ["EXTREMES", "SUMS", "flatten_cube", "make_cells", "make_cubes", "make_runs", "merge_cells"]
+__all__ = ["EXTREMES", "SUMS", "find_days", "flatten_cube", "make_cells", "make_cubes", "make_runs", "merge_cells"]
 
 #: Arrays of cells that add up, and arrays with the function that merges two of them.
 SUMS = ("n", "total", "total_sq")
 EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
 #: Largest number of cells of a cube; each takes 40 bytes.
 _MAX_CELLS = 100_000_000
+#: Seconds of a day.
+_DAY = 86_400
 
 
 def make_cells(
@@ -82,12 +86,18 @@ def make_cells(
 
 
 def make_runs(
-    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    plans: Plans | None = None,
+    generations: int | None = None,
+    days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
 ) -> dict[str, list[Cells]]:
     """Group rows into the cells of each generation, which is one run of the benchmark.
 
     A frame without a column `generation` is one run. Of a model that was sampled adaptively, generations that only some
-    questions were to have are no runs and are left out; the caller notes this. Parameters are those of `make_cells`.
+    questions were to have are no runs and are left out; the caller notes this. Parameters are those of `make_cells`,
+    and `days` as `find_days` returns them.
 
     Returns
     -------
@@ -108,9 +118,59 @@ def make_runs(
                 _split_table(part, "generation"), key=lambda run: _rank_generation(str(run["generation"][0].as_py()))
             )
             own = runs.setdefault(str(part["benchmark"][0].as_py()), [])
-            for run in each:
-                own.append(_share_arrays(_densify_cells(run, variants, {}), own[0] if own else None))
+            for table_of_run in each:
+                run = _share_arrays(_densify_cells(table_of_run, variants, {}), own[0] if own else None)
+                generation = str(table_of_run["generation"][0].as_py())
+                keys = {model: (run.benchmark, model, generation) for model in run.models}
+                own.append(replace(run, days={model: days[key] for model, key in keys.items() if key in days}))
     return dict(sorted(runs.items()))
+
+
+def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], str]:
+    """Find the day on which each generation of a benchmark and model was made: the one of most of its questions.
+
+    Parameters
+    ----------
+    table
+        Rows with benchmark, model, generation and ``created`` in seconds since 1970, null where it is not known.
+    started
+        When the run was started, in ISO 8601, for rows whose time is not known; empty or another text: not known.
+
+    Returns
+    -------
+    dict
+        Days in ISO 8601 (UTC), by benchmark, model and generation.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> columns = {"benchmark": ["b"] * 3, "model": ["m"] * 3, "generation": [1, 1, 2], "created": [0, 9, None]}
+    >>> find_days(pa.table(columns), "1970-01-03T01:00:00+02:00")
+    {('b', 'm', '1'): '1970-01-01', ('b', 'm', '2'): '1970-01-02'}
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    created = table["created"].cast(pa.float64())
+    start = _read_time(started)
+    if start is not None:
+        created = compute.fill_null(created, start)
+    day = compute.floor(compute.divide(created, float(_DAY)))
+    names = ["benchmark", "model", "generation"]
+    rows = table.select(names).append_column("day", day).filter(compute.is_valid(day))
+    counts = rows.group_by([*names, "day"]).aggregate([([], "count_all")]).sort_by("count_all")
+    columns = zip(*(counts[name].to_pylist() for name in (*names, "day")), strict=True)
+    days = {(str(benchmark), str(model), str(generation)): number for benchmark, model, generation, number in columns}
+    return {key: datetime.fromtimestamp(number * _DAY, UTC).date().isoformat() for key, number in sorted(days.items())}
+
+
+def _read_time(text: str) -> float | None:
+    """Return a time in ISO 8601 as seconds since 1970, of UTC where it names no zone; None for another text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _share_arrays(run: Cells, first: Cells | None) -> Cells:

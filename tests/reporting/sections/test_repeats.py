@@ -1,5 +1,7 @@
 """Runs of the same thing: dots, prediction interval, drift, copies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import vl_convert
@@ -33,6 +35,40 @@ def section_of(scores, models=None, **more):
 def data_of(chart, field):
     spec = chart.to_dict()
     return next(rows[0] for rows in spec["datasets"].values() if field in rows[0])
+
+
+def section_by_day(scores, days):
+    runs = [replace(run, days=dict.fromkeys(run.models, day)) for run, day in zip(runs_of(scores), days, strict=True)]
+    result = compute_repeats(runs, level=0.95)
+    return build_repeats_section(result, runs, pooled(runs), runs[0].models, ElementBuilder("b1"))
+
+
+def test_scores_by_day_take_the_place_of_the_order_of_runs():
+    days = ["2026-11-02", "2026-11-04", "2026-11-09", "2026-11-10"]
+    section = section_by_day(drawn(P, 4), days)
+    assert [item.id for item in section.items] == ["b1-runs", "b1-days", "b1-repeats"]
+    figure = section.items[1]
+    assert "For none of 3 models do scores differ from day to day by more than is usual" in figure.caption
+    assert [time / 86_400_000 for time in sorted(set(figure.columns["time"]))] == [
+        (np.datetime64(day) - np.datetime64("1970-01-01")).astype(int) for day in days
+    ]
+    result = repeats(runs_of(drawn(P, 4)), n_future=1)
+    assert sorted(set(figure.columns["next_low"])) == pytest.approx(sorted(result.interval().low), rel=1e-6)
+    assert section.left_out == ()
+
+
+def test_a_change_between_days_is_not_one_within_them():
+    """Two runs on each of two days: a fall by .4 between the days, and a fall by .4 within each of them."""
+    low = np.clip(P[:1] - 0.4, 0, 1)
+    high, fallen = drawn(P[:1], 2, seed=3), drawn(low, 2, seed=4)
+    days = ["2026-11-02", "2026-11-02", "2026-11-03", "2026-11-03"]
+    between = section_by_day(np.concatenate([high, fallen], axis=2), days)
+    assert [item.id for item in between.items] == ["b1-runs", "b1-drift", "b1-days", "b1-repeats"]
+    assert "The scores of m0 differ from day to day by more than is usual" in between.items[2].caption
+    order = [0, 2, 1, 3]
+    within = section_by_day(np.concatenate([high, fallen], axis=2)[:, :, order], days)
+    assert "The runs of m0 differ by more than is usual" in within.items[1].caption
+    assert "The scores of m0 differ from day to day by no more than is usual" in within.items[2].caption
 
 
 def test_dots_are_the_means_of_the_runs():
@@ -96,7 +132,7 @@ def test_near_dots_are_stacked_and_far_ones_are_not():
 def test_the_page_shows_two_figures_and_a_table():
     section, sheet = section_of(drawn(P, 5))
     assert [type(item) for item in section.items] == [Figure, Figure, TextTable]
-    assert section.left_out == ()
+    assert section.left_out == ("scores by date (no run has a date)",)
     assert section.items[2].headings[-2:] == ("Next run, 95%", "p, drift (Holm)")
     assert set(sheet.tables) == {"b1-runs", "b1-repeats"}
     assert {"n_runs", "drift_p", "run"} <= set(list_report_columns())

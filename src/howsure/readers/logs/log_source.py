@@ -25,7 +25,18 @@ __all__ = ["LogSource"]
 
 #: Number of rows that are converted to Arrow at a time.
 _BATCH = 20_000
-_COLUMNS = ("benchmark", "model", "question", "variant", "generation", "score", "answer", "cluster", *USAGE_COLUMNS)
+_COLUMNS = (
+    "benchmark",
+    "model",
+    "question",
+    "variant",
+    "generation",
+    "score",
+    "answer",
+    "cluster",
+    "created",
+    *USAGE_COLUMNS,
+)
 
 
 class LogSource:
@@ -62,7 +73,10 @@ class LogSource:
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation, by benchmark."""
-        return rows_to_cells.make_runs(self.rows, where=str(self.path)) if self.rows.num_rows else {}
+        if not self.rows.num_rows:
+            return {}
+        days = rows_to_cells.find_days(self.rows, self.info.created)
+        return rows_to_cells.make_runs(self.rows, where=str(self.path), days=days)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark.
@@ -153,7 +167,7 @@ def _make_schema() -> pa.Schema:
     """Return the names and types of the columns of the rows."""
     import pyarrow as pa
 
-    types = {"generation": pa.int64(), "score": pa.float64(), "attempts": pa.int64()}
+    types = {"generation": pa.int64(), "score": pa.float64(), "created": pa.float64(), "attempts": pa.int64()}
     types |= {"prompt_tokens": pa.float64(), "completion_tokens": pa.float64()}
     return pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
 

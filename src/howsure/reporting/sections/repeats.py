@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from howsure.errors import InputError
 from howsure.reporting.charts.chart_elements import (
     BLUE,
     GREY,
@@ -16,6 +17,7 @@ from howsure.reporting.charts.chart_elements import (
     ORANGE,
     Chart,
     chart_of_columns,
+    facet_by_model,
     finish_chart,
     series_channels,
     tooltips,
@@ -28,7 +30,7 @@ from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.repeats import Repeats, repeats
+from howsure.stats.repeats import DailyScores, Repeats, compare_days, repeats
 
 #: Models with a row in the figure and in the table, at most.
 _MAX_ROWS = 20
@@ -81,7 +83,12 @@ def build_repeats_section(
     models = [model for model in order if model in result.models and result.n_runs[result.models.index(model)] > 1]
     builder.add_table("runs", result.runs.columns())
     builder.add_table("repeats", result.columns())
-    return Section("repeats-part", title, link, lead, tuple(_build_items(result, models, builder)))
+    daily = compare_days(runs, level=result.level)
+    reasons = {model: daily.reasons[model] for model in models if model in daily.reasons}
+    left_out: tuple[str, ...] = ()
+    if not daily.models:
+        left_out = (f"scores by date ({'; '.join(dict.fromkeys(reasons.values()))})",)
+    return Section("repeats-part", title, link, lead, tuple(_build_items(result, daily, models, builder)), left_out)
 
 
 def describe_a_run(runs: Sequence[Cells]) -> str:
@@ -99,12 +106,38 @@ def describe_a_run(runs: Sequence[Cells]) -> str:
     )
 
 
-def _build_items(result: Repeats, models: Sequence[str], builder: ElementBuilder) -> list[Figure | TextTable]:
-    """Return the figure of runs, the figure of drift and the table, for models with several runs."""
+def _build_items(
+    result: Repeats, daily: DailyScores, models: Sequence[str], builder: ElementBuilder
+) -> list[Figure | TextTable]:
+    """Return the figures of runs, of drift and of days, and the table, for models with several runs."""
     rows, series = models[:_MAX_ROWS], pick_spaced(models, MAX_SERIES)
     most_runs = int(result.n_runs.max())
     first = f" Drawn for the first {len(rows)} of {len(models):,} models." if len(rows) < len(models) else ""
     some = f" Drawn for {len(series)} of {len(models):,} models." if len(series) < len(models) else ""
+    drift = builder.build_figure(
+        "drift",
+        "Do scores drift from run to run?",
+        describe_drift(result) + some,
+        draw_drift(result, series),
+        kind="Lines of scores over the runs in their order",
+        table="runs",
+        marks=2 * most_runs * len(series),
+    )
+    dated = [model for model in models if model in daily.models]
+    figures = [drift]
+    if daily.repeats is not None:
+        drawn = pick_spaced(dated, MAX_SERIES)
+        more = f" Drawn for {len(drawn)} of {len(dated):,} models." if len(drawn) < len(dated) else ""
+        by_day = builder.build_figure(
+            "days",
+            "Do scores change from day to day?",
+            describe_days(daily, models) + more,
+            draw_days(daily, drawn),
+            kind="Points with intervals over the days of the runs, a row for each model, with a band for a further day",
+            marks=5 * len(daily.days) * len(drawn),
+        )
+        # Where each day of all models has one run, days are the runs in their order.
+        figures = [by_day] if len(dated) == len(models) and daily.n_runs.max() == 1 else [drift, by_day]
     return [
         builder.build_figure(
             "runs",
@@ -115,15 +148,7 @@ def _build_items(result: Repeats, models: Sequence[str], builder: ElementBuilder
             table="runs",
             marks=(most_runs + 2) * len(rows),
         ),
-        builder.build_figure(
-            "drift",
-            "Do scores drift from run to run?",
-            describe_drift(result) + some,
-            draw_drift(result, series),
-            kind="Lines of scores over the runs in their order",
-            table="runs",
-            marks=2 * most_runs * len(series),
-        ),
+        *figures,
         _build_table(result, models, builder),
     ]
 
@@ -211,34 +236,60 @@ def _compare_with_bands(result: Repeats, row: int) -> str:
     return ""
 
 
-def describe_drift(result: Repeats) -> str:
-    """Describe whether runs differ by more than sampling explains."""
+def describe_days(daily: DailyScores, models: Sequence[str]) -> str:
+    """Describe what `draw_days` draws, drift between days, and what is not compared; empty if nothing is drawn."""
+    if daily.repeats is None:
+        return ""
+    result, level = daily.repeats, format_level(daily.repeats.level)
+    text = (
+        f"A point is the score of the runs of one day (UTC), its line the {level} interval for the same questions "
+        "asked again on that day; the band is where the score of one further day like these falls with "
+        f"{level} probability if days go on as these did. "
+    )
+    text += describe_drift(result, by_day=True)
+    common = np.max(result.runs.n_questions, axis=0)
+    for model, n, n_any in zip(result.models, common.tolist(), daily.n_questions.tolist(), strict=True):
+        if n < n_any:
+            text += f" Scores of {model} are on the {n:,} of {format_count(n_any, 'question')} that every day has."
+    groups: dict[str, list[str]] = {}
+    for model in models:
+        if model in daily.reasons:
+            groups.setdefault(daily.reasons[model], []).append(model)
+    for reason, names in groups.items():
+        text += f" {join_names(names)} {'are' if len(names) > 1 else 'is'} not compared by day: {reason}."
+    return text
+
+
+def describe_drift(result: Repeats, *, by_day: bool = False) -> str:
+    """Describe whether runs, or days, differ by more than sampling explains."""
+    what, where = ("scores", " from day to day") if by_day else ("runs", "")
     adjusted = holm(result.drift_p)
     available = ~np.isnan(adjusted)
     alpha = 1 - result.level
     if not available.any():
-        return "No question was answered differently in two runs, so drift cannot be tested."
+        where = "on two days" if by_day else "in two runs"
+        return f"No question was answered differently {where}, so drift cannot be tested."
     drifted = [result.models[i] for i in np.flatnonzero(adjusted < alpha)]
     count = int(available.sum())
     if count == 1:
         i = int(np.flatnonzero(available)[0])
         verdict = "more" if drifted else "no more"
         text = (
-            f"The runs of {result.models[i]} differ by {verdict} than is usual for independent generations "
+            f"The {what} of {result.models[i]} differ{where} by {verdict} than is usual for independent generations "
             f"(p {_equals(float(result.drift_p[i]))}). "
         )
     elif drifted:
         text = (
-            f"The runs of {join_names(drifted)} differ by more than is usual for independent generations "
+            f"The {what} of {join_names(drifted)} differ{where} by more than is usual for independent generations "
             f"({_describe_drift_test(adjusted, alpha, count)}): something may have changed between them. "
         )
     else:
         text = (
-            f"For none of {format_count(count, 'model')} do runs differ by more than is usual for independent "
+            f"For none of {format_count(count, 'model')} do {what} differ{where} by more than is usual for independent "
             f"generations (smallest p, adjusted by Holm: {format_p_value(float(np.nanmin(adjusted)))}). "
         )
     if drifted:
-        text += "A mean over such runs may mix different conditions. "
+        text += f"A mean over such {'days' if by_day else 'runs'} may mix different conditions. "
     return text + "The test is Cochran's Q, with questions as strata, which tests for any difference, not for a trend."
 
 
@@ -384,3 +435,55 @@ def draw_drift(result: Repeats, order: Sequence[str]) -> Chart:
         y=alt.Y(field="center", type="quantitative"), color=channels["color"] if len(order) > 1 else alt.value(GREY)
     )
     return finish_chart(alt.layer(rules, lines, points), height=260, legend=order)
+
+
+def draw_days(daily: DailyScores, order: Sequence[str]) -> Chart:
+    """Draw the score of each day with its interval over the band for a further day, a row for each model.
+
+    Parameters
+    ----------
+    daily
+        Result of `howsure.stats.repeats.compare_days`, with some model that can be compared.
+    order
+        Models to draw, from top to bottom.
+    """
+    if daily.repeats is None:
+        raise InputError("no model has runs of two days and common questions", where=daily.benchmark)
+    table, between = daily.columns(), daily.repeats.interval()
+    place = np.array([order.index(model) if model in order else -1 for model in table["model"].tolist()])
+    rows = np.flatnonzero(place >= 0)
+    at = np.array([daily.models.index(model) for model in table["model"][rows].tolist()])
+    columns = {name: table[name][rows] for name in ("model", "day", "n_runs", "mean", "low", "high")}
+    columns |= {
+        # milliseconds since 1970: a browser would show a date without a time as the day before, west of Greenwich
+        "time": table["day"][rows].astype("datetime64[ms]").astype(np.int64),
+        "center": daily.repeats.mean[at],
+        "next_low": between.low[at],
+        "next_high": between.high[at],
+        "place": place[rows],
+    }
+    base = alt.Chart(chart_of_columns(**columns).data)
+    x = alt.X(
+        field="time",
+        type="temporal",
+        title="Day of the runs (UTC)",
+        scale=alt.Scale(type="utc", padding=12),
+        axis=alt.Axis(format="%d %b %y", tickCount=5, labelOverlap=True),
+    )
+    low, mean, center, next_low = (
+        alt.Y(field=name, type="quantitative", title=None, scale=alt.Scale(zero=False, padding=6))
+        for name in ("low", "mean", "center", "next_low")
+    )
+    tips = [
+        *tooltips(model="Model"),
+        alt.Tooltip(field="day", type="nominal", title="Day"),
+        *tooltips(
+            mean="Score", low="Low", high="High", n_runs="Runs", next_low="Next day, low", next_high="Next day, high"
+        ),
+    ]
+    band = base.mark_area(opacity=0.2, color=BLUE).encode(x=x, y=next_low, y2=alt.Y2(field="next_high"))
+    middle = base.mark_line(strokeWidth=1, strokeDash=[2, 3], color=GREY).encode(x=x, y=center)
+    bars = base.mark_rule(strokeWidth=2, color=BLUE).encode(x=x, y=low, y2=alt.Y2(field="high"), tooltip=tips)
+    points = base.mark_point(filled=True, size=60, opacity=1, color=BLUE).encode(x=x, y=mean, tooltip=tips)
+    layers = alt.layer(band, middle, bars, points).properties(width=560, height=110)
+    return finish_chart(facet_by_model(layers, columns, spacing=10).resolve_scale(y="independent"))

@@ -151,6 +151,9 @@ class Cells:
         order of them or more than `MOST_OUTCOMES`: base-4 digits, the first generation the lowest, 2 for a score above
         0.5, 1 for a lower one or a failure, 0 where there is none; of several prompt variants those of the first. They
         are compared to find copies (`repeats.independence`).
+    days
+        Day on which each model's generations were made, in ISO 8601 (UTC); only of runs, and without the models whose
+        day is not known or not one day.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
     >>> cells.n.tolist(), cells.mean.tolist()
@@ -171,6 +174,7 @@ class Cells:
     maximum: FloatArray | None = None
     outcomes: NDArray[np.uint64] | None = None
     variants_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    days: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
@@ -337,9 +341,10 @@ class Cells:
                 every = frozenset(cells.variants)
                 for model in cells.models:
                     variants_of[model] = variants_of.get(model, frozenset()) | cells.variants_of.get(model, every)
-        return Cells(
-            self.benchmark, models, questions, variants=variants, clusters=clusters, variants_of=variants_of, **arrays
-        )
+        days = {**self.days, **other.days}
+        days = {model: day for model, day in days.items() if self.days.get(model, day) == day}
+        arrays |= {"variants": variants, "variants_of": variants_of, "days": days}
+        return Cells(self.benchmark, models, questions, clusters=clusters, **arrays)
 
     def _overlaps(self, other: Cells) -> bool:
         """Return whether some cell has generations in both."""

@@ -3,10 +3,12 @@
 runs                   mean and standard deviation of each run; tests for drift and for copied runs
 independence           signs that generations are copies of each other or retries until one is right
 determinism            `measure_determinism`: whether the same prompt gets the same completion
+days                   `compare_days`: the scores of days on which runs were made
 prediction_intervals   `repeats`: how far the mean of future runs may fall
 resampling             `run_gap` and `convergence`: gap between runs, and widths at more generations
 """
 
+from howsure.stats.repeats.days import DailyScores, compare_days
 from howsure.stats.repeats.determinism import CompletionCounts, Determinism, measure_determinism
 from howsure.stats.repeats.independence import (
     CHANCE,
@@ -29,6 +31,7 @@ __all__ = [
     "LIMITED_GAP",
     "CompletionCounts",
     "Convergence",
+    "DailyScores",
     "Determinism",
     "Repeats",
     "RunGap",
@@ -38,6 +41,7 @@ __all__ = [
     "bound_equal_texts",
     "bound_uniform_replies",
     "check_drift",
+    "compare_days",
     "convergence",
     "describe_dependence",
     "find_copied_generations",

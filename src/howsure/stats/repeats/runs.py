@@ -37,6 +37,8 @@ class Runs(Result):
         Questions answered and generations scored.
     n_distinct
         Questions that the model answered in any of its runs, shape (M,).
+    days
+        Day on which each run of a model was made, in ISO 8601 (UTC); empty where it is not known.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Runs(Result):
     n_questions: IntArray
     n_generations: IntArray
     n_distinct: IntArray
+    days: NDArray[np.object_]
 
     @property
     def n_runs(self) -> IntArray:
@@ -84,6 +87,7 @@ class Runs(Result):
             benchmark=self.benchmark,
             model=np.array(self.models, dtype=object)[model],
             run=np.array(self.runs, dtype=object)[run],
+            day=self.days[run, model],
             mean=self.mean[run, model],
             sd=self.sd[run, model],
             n_questions=self.n_questions[run, model],
@@ -98,7 +102,7 @@ def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:
     merged = reduce(add, runs)
     none = np.zeros(merged.n.shape)
     nothing: dict[str, Any] = dict.fromkeys(("failed", "unparsed", "minimum", "maximum", "outcomes"))
-    empty = replace(merged, n=none.astype(merged.n.dtype), total=none, total_sq=none, **nothing)
+    empty = replace(merged, n=none.astype(merged.n.dtype), total=none, total_sq=none, days={}, **nothing)
     names = merged.models, merged.questions
     return merged, [run if (run.models, run.questions) == names else empty + run for run in runs]
 
@@ -118,6 +122,7 @@ def summarize_runs(each: Sequence[Cells], names: Sequence[str] | None = None) ->
         n_questions=questions,
         n_generations=np.array([np.sum(run.n, axis=1) for run in each]),
         n_distinct=np.sum(np.any([run.answered for run in each], axis=0), axis=1),
+        days=np.array([[run.days.get(model, "") for model in run.models] for run in each], dtype=object),
     )
 
 

@@ -1,0 +1,184 @@
+"""Scores of the days on which runs were made: their intervals, the interval for a further day, and drift between days.
+
+Runs of one day are pooled. Of each model only the questions that it answered on all of its days count, because scores
+of different questions differ without any change of the model. The interval of the score of day r, for the same
+questions asked again on it, is
+
+    mean p_rq ± t_df sqrt(sum_q s2_q/k_rq) / N
+
+with k_rq generations of question q on that day and s2_q the variance of all its generations, of all days together; its
+degrees of freedom are those of `sampling_df`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.intervals import interval
+from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.repeats.prediction_intervals import Repeats, repeats
+from howsure.stats.repeats.runs import align_runs
+from howsure.stats.scores import fill_within_variances, sampling_df
+
+__all__ = ["DailyScores", "compare_days"]
+
+#: Why the days of a model are not compared.
+UNDATED, PARTLY_DATED = "no run has a date", "some runs have no date"
+ONE_DAY, NO_COMMON_QUESTION = "all runs were made on one day", "no question was answered on every day"
+
+
+@dataclass(frozen=True, eq=False)
+class DailyScores(Result):
+    """Scores of M models on D days; arrays have shape (D, M), NaN and 0 where a model has no run on a day.
+
+    Attributes
+    ----------
+    benchmark
+        Name of the benchmark.
+    repeats
+        The days taken as runs: the scores, the prediction interval for a further day like these, and the test for
+        drift; None where no model can be compared.
+    low, high
+        Interval of each day's score for the same questions asked again on that day; NaN where no question varied.
+    n_runs
+        Runs that were made on each day.
+    n_questions
+        Questions that each model answered on any day, shape (M,); those of all days are in `repeats`.
+    reasons
+        Why the days of the other models are not compared, by model.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from howsure.stats.core.cells import Cells
+    >>> monday = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [0], [1]]])
+    >>> friday = Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[0], [0], [1]]])
+    >>> runs = [replace(monday, days={"a": "2026-11-02"}), replace(friday, days={"a": "2026-11-06"})]
+    >>> result = compare_days(runs)
+    >>> result["day"].tolist(), result["mean"].round(3).tolist()
+    (['2026-11-02', '2026-11-06'], [0.667, 0.333])
+    """
+
+    benchmark: str
+    repeats: Repeats | None
+    low: FloatArray
+    high: FloatArray
+    n_runs: IntArray
+    n_questions: IntArray
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Models whose days are compared."""
+        return () if self.repeats is None else self.repeats.models
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """Days in their order, in ISO 8601 (UTC)."""
+        return () if self.repeats is None else self.repeats.runs.runs
+
+    def columns(self) -> Columns:
+        """Return one row per model and day."""
+        if self.repeats is None:
+            empty = np.array([], dtype=object)
+            names = ("benchmark", "model", "day", "n_runs", "n_questions", "n_generations", "mean", "low", "high")
+            return dict.fromkeys(names, empty)
+        runs = self.repeats.runs
+        model, day = np.nonzero(runs.n_questions.T)
+        return make_columns(
+            len(day),
+            benchmark=self.benchmark,
+            model=np.array(self.models, dtype=object)[model],
+            day=np.array(self.days, dtype=object)[day],
+            n_runs=self.n_runs[day, model],
+            n_questions=runs.n_questions[day, model],
+            n_generations=runs.n_generations[day, model],
+            mean=runs.mean[day, model],
+            low=self.low[day, model],
+            high=self.high[day, model],
+        )
+
+
+def compare_days(runs: Sequence[Cells], *, level: float = 0.95) -> DailyScores:
+    """Compare the scores of each model on the days on which its runs were made.
+
+    Parameters
+    ----------
+    runs
+        Runs of one benchmark, with the day of each model's run in `Cells.days`.
+    level
+        Level of all intervals, in (0, 1); the drift test adjusted over the models rejects at 1 - level.
+
+    Returns
+    -------
+    DailyScores
+        A row per model and day, for the models that have runs on two days or more and common questions.
+
+    Raises
+    ------
+    InputError
+        When there are no runs, or the level is out of its range.
+    """
+    merged, _ = align_runs(runs)
+    days_of: dict[str, dict[str, Cells]] = {}
+    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    reasons: dict[str, str] = {}
+    n_questions = []
+    for model in merged.models:
+        own = [run.select([model]) for run in runs if model in run.models and run.answered[run.index(model)].any()]
+        by_day: dict[str, list[Cells]] = {}
+        for run in own:
+            by_day.setdefault(run.days.get(model, ""), []).append(run)
+        if len(by_day) < 2 or "" in by_day:
+            reasons[model] = PARTLY_DATED if len(by_day) > 1 else UNDATED if "" in by_day else ONE_DAY
+            continue
+        pooled = {day: reduce(add, parts) for day, parts in by_day.items()}
+        answered = [
+            {name for name, is_answered in zip(part.questions, part.answered[0], strict=True) if is_answered}
+            for part in pooled.values()
+        ]
+        common = set.intersection(*answered)
+        if not common:
+            reasons[model] = NO_COMMON_QUESTION
+            continue
+        questions = [name for name in merged.questions if name in common]
+        days_of[model] = {day: part.select(questions=questions) for day, part in pooled.items()}
+        n_questions.append(len(set.union(*answered)))
+        counts |= {(day, model): len(parts) for day, parts in by_day.items()}
+    if not days_of:
+        none = np.zeros((0, 0))
+        return DailyScores(merged.benchmark, None, none, none, none.astype(int), np.zeros(0, int), reasons)
+    names = sorted({day for days in days_of.values() for day in days})
+    each = [reduce(add, [days[name] for days in days_of.values() if name in days]) for name in names]
+    result = repeats(each, n_future=1, level=level, alpha=1 - level, names=names)
+    low, high = _find_limits(each, result.models, level)
+    n_runs = np.array([[counts[day, model] for model in result.models] for day in names])
+    places = [list(days_of).index(model) for model in result.models]
+    return DailyScores(merged.benchmark, result, low, high, n_runs, np.array(n_questions)[places], reasons)
+
+
+def _find_limits(each: Sequence[Cells], models: Sequence[str], level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of the interval of each day's score, shape (D, M)."""
+    merged, aligned = align_runs([day.select([model for model in models if model in day.models]) for day in each])
+    s2 = fill_within_variances(merged, merged.answered)
+    limits = []
+    for day in aligned:
+        n = np.sum(day.answered, axis=1)
+        parts = np.where(day.answered, s2 / np.maximum(day.n, 1), 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.sum(np.where(day.answered, day.mean, 0), axis=1) / n
+            se = np.sqrt(np.sum(parts, axis=1)) / n
+        se = np.where(se > 0, se, np.nan)
+        bounds = (0.0, 1.0) if merged.unit else None
+        between = interval(score, se, n, level=level, method="t", df=sampling_df(parts, merged.n), bounds=bounds)
+        limits.append((between.low, between.high))
+    rows = [merged.models.index(model) for model in models]
+    low, high = (np.array([pair[end] for pair in limits])[:, rows] for end in (0, 1))
+    return low, high
