@@ -4,6 +4,8 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers.planted_prompts import planted
 from scipy import stats
@@ -133,6 +135,31 @@ def test_wrong_use_is_told(cube):
         figures.convergence(cube, ["z"])
     with pytest.raises(InputError, match="0 models; name 1 to 4"):
         figures.convergence(cube, [])
+
+
+@pytest.mark.filterwarnings("ignore:.*several rows:howsure.errors.HowsureWarning")
+def test_frames_paths_and_what_read_returns(tmp_path):
+    rows = [(m, q, v, (q * 3 + m * 7 + v * 5) % 4 < 2) for m in range(2) for q in range(6) for v in range(3)]
+    frame = pa.table(
+        {name: [row[i] for row in rows] for i, name in enumerate(("model", "question", "variant", "score"))}
+    )
+    path = tmp_path / "scores.parquet"
+    pq.write_table(frame, path)
+    results = howsure.read(path)
+    for draw, own in ((figures.forest, results.cells()), (figures.spread, results.cubes())):
+        expected = draw(own).to_dict()["datasets"]
+        for given in (results, str(path), path, [path], frame, [frame]):
+            assert draw(given).to_dict()["datasets"] == expected
+    assert len(figures.spreads(frame).to_dict()["datasets"]) == len(figures.spreads(results).to_dict()["datasets"])
+    for wrong in (3, [3], howsure.variants(results)):
+        with pytest.raises(InputError, match=r"give what howsure\.read returns"):
+            figures.scores(wrong)
+    with pytest.raises(InputError, match=r"give what howsure\.cost_scores returns"):
+        figures.costs(path)
+
+
+def test_completion_offers_the_figures_alone():
+    assert dir(figures) == sorted(figures.__all__)
 
 
 def test_without_scores_there_is_no_chart():

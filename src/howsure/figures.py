@@ -1,8 +1,8 @@
 """The report's figures as Altair charts, for notebooks and papers.
 
-Each function takes cells, cubes, or results of other functions of howsure, and returns a chart of one benchmark with
-its question as the title and its conclusion below. Like any Altair chart, it can be changed, combined with others, and
-saved as SVG, PNG or HTML.
+Each function takes what `howsure.read` returns or takes (paths and frames), cells, cubes, or results of other functions
+of howsure, and returns a chart of one benchmark with its question as the title and its conclusion below. Like any
+Altair chart, it can be changed, combined with others, and saved as SVG, PNG or HTML.
 
 Examples
 --------
@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from os import PathLike
+from typing import TypeVar, cast
 
 import altair as alt
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, to_runs
+from howsure.readers.evaluations import Evaluations, read, to_runs
+from howsure.readers.sources import Data
 from howsure.reporting.benchmark_report import build_benchmark_reports
 from howsure.reporting.charts.chart_elements import MAX_SERIES, Chart
 from howsure.reporting.charts.comparisons import (
@@ -65,6 +67,7 @@ from howsure.stats.questions import AnswerCounts, estimate_density, evaluate_bet
 from howsure.stats.repeats import RunWidths, compare_days
 from howsure.stats.scores import Scores, fit_beta, pool_by_score
 from howsure.stats.scores import score as score_models
+from howsure.tables.frames import is_frame
 
 __all__ = [
     "beta_fits",
@@ -93,11 +96,19 @@ U = TypeVar("U")
 #: Width of a chart in pixels, without the names beside it.
 WIDTH = 560
 
-#: Cells of one benchmark or of several, or a result computed from them.
-FigureInput = Cells | Cube | CostScores | Pairs | Scores | Results | Iterable[Cells | Cube]
+#: What `howsure.read` returns or takes, or cells of one benchmark or of several.
+CellsInput = Data | Evaluations | Cells | Cube | Iterable[Cells | Cube]
 
-#: Cubes of one benchmark or of several, or a result of `howsure.variants`.
-VariantInput = Cube | VariantSummary | Results | Iterable[Cube]
+#: What `howsure.read` returns or takes, cells of one benchmark or of several, or a result computed from them.
+FigureInput = Data | Evaluations | Cells | Cube | CostScores | Pairs | Scores | Results | Iterable[Cells | Cube]
+
+#: What `howsure.read` returns or takes, cubes of one benchmark or of several, or a result of `howsure.variants`.
+VariantInput = Data | Evaluations | Cube | VariantSummary | Results | Iterable[Cube]
+
+
+def __dir__() -> list[str]:
+    """Return the figures, without the many names that drawing them takes."""
+    return __all__
 
 
 def scores(
@@ -287,7 +298,10 @@ def components(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
 
 
 def difficulty(
-    runs: Cells | Cube | Iterable[Cells | Cube], *, benchmark: str | None = None, at_scores: bool = False
+    runs: CellsInput,
+    *,
+    benchmark: str | None = None,
+    at_scores: bool = False,
 ) -> Chart:
     """Draw the score of every model on every question, models by skill and questions by difficulty.
 
@@ -319,7 +333,10 @@ def difficulty(
 
 
 def distributions(
-    runs: Cells | Cube | Iterable[Cells | Cube], models: Sequence[str] | None = None, *, benchmark: str | None = None
+    runs: CellsInput,
+    models: Sequence[str] | None = None,
+    *,
+    benchmark: str | None = None,
 ) -> Chart:
     """Draw the share of the questions at each P(correct).
 
@@ -351,7 +368,7 @@ def distributions(
 
 
 def beta_fits(
-    runs: Cells | Cube | Iterable[Cells | Cube],
+    runs: CellsInput,
     models: Sequence[str] | None = None,
     *,
     benchmark: str | None = None,
@@ -694,7 +711,7 @@ def costs(result: CostScores | Results, models: Sequence[str] | None = None, *, 
 
 
 def every(
-    runs: Cells | Cube | Iterable[Cells | Cube],
+    runs: CellsInput,
     *,
     benchmark: str | None = None,
     cubes: Sequence[Cube] = (),
@@ -741,14 +758,11 @@ def every(
 
 def _select_benchmark(data: FigureInput | VariantInput, benchmark: str | None, kinds: tuple[type[T], type[U]]) -> T | U:
     """Return the named benchmark, or the only one, which is of one of these types; a cube can be turned into cells."""
-    parts: Iterable[object]
-    several = data.parts if isinstance(data, Results) else data
-    parts = [several] if isinstance(several, Cells | Cube | Result) else several
     named: dict[str, T | U] = {}
-    for part in parts:
+    for part in _list_parts(data, kinds):
         result = part.cells() if isinstance(part, Cube) and Cells in kinds else part
         if not isinstance(result, kinds):
-            raise InputError(f"{type(result).__name__} where {_join_types(kinds)} is needed", where="howsure.figures")
+            raise _build_type_error(result, kinds)
         named[result.cube.benchmark if isinstance(result, VariantSummary) else _benchmark_name(result)] = result
     if benchmark is None and len(named) == 1:
         return next(iter(named.values()))
@@ -758,6 +772,31 @@ def _select_benchmark(data: FigureInput | VariantInput, benchmark: str | None, k
     if benchmark not in named:
         raise UnknownNameError("benchmark", benchmark, named)
     return named[benchmark]
+
+
+def _list_parts(data: FigureInput | VariantInput, kinds: tuple[type[object], ...]) -> list[object]:
+    """Return the benchmarks of any results; paths and frames are read where cells or cubes can be drawn."""
+    if isinstance(data, Results):
+        return list(data.parts)
+    if not isinstance(data, Evaluations):
+        one = (
+            isinstance(data, Cells | Cube | Result | str | PathLike) or is_frame(data) or not isinstance(data, Iterable)
+        )
+        items: list[object] = [data] if one else list(cast("Iterable[object]", data))
+        can_read = bool(items) and (Cells in kinds or Cube in kinds)
+        if not can_read or not all(isinstance(item, str | PathLike) or is_frame(item) for item in items):
+            return items
+        data = read(cast("Data", items))
+    return [*data.cubes()] if Cube in kinds else [*data.cells()]
+
+
+def _build_type_error(part: object, kinds: tuple[type[object], ...]) -> InputError:
+    """Return the error of results from which a figure cannot be drawn."""
+    needed = " or ".join(dict.fromkeys(kind.__name__ for kind in kinds))
+    remedy = "give what howsure.read returns, or a path or frame that it takes"
+    if CostScores in kinds:
+        remedy = "give what howsure.cost_scores returns"
+    return InputError(f"{type(part).__name__} where {needed} is needed", where="howsure.figures", remedy=remedy)
 
 
 def _select_models(models: Sequence[str] | None, available: Sequence[str]) -> list[str]:
@@ -771,11 +810,6 @@ def _select_models(models: Sequence[str] | None, available: Sequence[str]) -> li
 def _benchmark_name(result: object) -> str:
     """Return the name of the benchmark of cells or a result."""
     return str(getattr(result, "benchmark", ""))
-
-
-def _join_types(kinds: tuple[type[object], ...]) -> str:
-    """Return the names of types in a message."""
-    return " or ".join(dict.fromkeys(kind.__name__ for kind in kinds))
 
 
 def _select_pairs(runs: FigureInput, benchmark: str | None, level: float | None) -> Pairs:
@@ -801,15 +835,14 @@ def _list_summaries(data: VariantInput, benchmark: str | None) -> list[VariantSu
     """Return the results over prompt variants of the named benchmark, or of all."""
     if benchmark is not None:
         return [_select_variants(data, benchmark)]
-    several = data.parts if isinstance(data, Results) else data
     summaries = []
-    for part in [several] if isinstance(several, Cube | VariantSummary) else several:
+    for part in _list_parts(data, (VariantSummary, Cube)):
         if isinstance(part, Cube):
             summaries.append(summarize_variants(part))
         elif isinstance(part, VariantSummary):
             summaries.append(part)
         else:
-            raise InputError(f"{type(part).__name__} where Cube or VariantSummary is needed", where="howsure.figures")
+            raise _build_type_error(part, (VariantSummary, Cube))
     if not summaries:
         raise InputError("0 benchmarks", where="howsure.figures", remedy="read some results")
     return summaries

@@ -95,6 +95,24 @@ def test_options_that_cannot_be_are_refused_before_anything_is_sampled(howsure, 
     assert not (tmp_path / "out").exists()
 
 
+def test_a_benchmark_that_the_candidate_lacks_is_refused_before_anything_is_sampled(howsure, tmp_path):
+    base, file = tmp_path / "base.csv", tmp_path / "exp.yaml"
+    rows = [f"{name},simulated/medium,{i},1" for name in ("directions-small", "tone", "sums") for i in range(3)]
+    base.write_text("\n".join(["benchmark,model,question,score", *rows]) + "\n")
+    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
+    code, out, err = howsure("gate", file, "--baseline", base, "--output", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert "the candidate has no result on sums, tone, the baseline has" in err
+    assert "--benchmark directions-small" in err
+    assert "--as-benchmark" not in err
+    assert not (tmp_path / "out").exists()
+    base.write_text("benchmark,model,question,score\nother,x,1,1\nother,y,1,1\n")
+    code, _, err = howsure("gate", file, "--baseline", base, "--output", tmp_path / "out")
+    assert (code, "the candidate has no model 'x'" in err, (tmp_path / "out").exists()) == (2, True, False)
+    code, _, err = howsure("gate", file, "--baseline", base, "--b", "x", "--output", tmp_path / "out")
+    assert (code, "--as-benchmark NAME" in err, (tmp_path / "out").exists()) == (2, True, False)
+
+
 def test_a_bar_that_is_no_number_is_refused_before_anything_is_sampled(howsure, tmp_path):
     file = tmp_path / "exp.yaml"
     file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")

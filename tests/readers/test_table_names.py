@@ -82,6 +82,28 @@ def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):
     assert content(hs.read(tmp_path / "gpt")) == {"gsm8k": (("gpt",), 8), "mmlu": (("gpt",), 30)}
 
 
+def test_files_of_one_name_with_the_same_model_are_named(tmp_path):
+    """Two providers with a file per day: the scores of a day are added up, which must not be in silence."""
+    for provider in ("azure", "together"):
+        for day in ("11-01", "11-02", "11-03"):
+            write(tmp_path / f"runs/{provider}/2026-{day}.csv", scores(8, model="llama"))
+    with pytest.warns(HowsureWarning) as caught:
+        assert content(hs.read(tmp_path / "runs"))["2026-11-01"] == (("llama",), 8)
+    [line] = [text for text in map(str, (one.message for one in caught)) if "same name" in text]
+    for part in ("azure/2026-11-01.csv", "together/2026-11-01.csv", "llama", "providers"):
+        assert part in line
+    assert "2 more files" in line
+
+
+@pytest.mark.parametrize("second", [{"model": "gpt"}, {"model": "llama", "start": 100}])
+@pytest.mark.filterwarnings("error:.*same name")
+def test_files_of_one_name_with_other_models_or_questions_are_not(tmp_path, second):
+    write(tmp_path / "a/day.csv", [{"model": "llama", "id": i, "passed": 1} for i in range(8)])
+    start = second.get("start", 0)
+    write(tmp_path / "b/day.csv", [{"model": second["model"], "id": start + i, "passed": 1} for i in range(8)])
+    assert sum(len(cells.questions) * len(cells.models) for cells in hs.read(tmp_path)) == 16
+
+
 def test_one_file_without_a_model(tmp_path):
     write(tmp_path / "gpt-x.jsonl", scores(8))
     with pytest.warns(HowsureWarning, match="no column names the model: it is called 'gpt-x', after its file"):

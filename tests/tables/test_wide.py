@@ -110,6 +110,54 @@ def test_errors_and_the_last_row_are_no_variants(tmp_path):
     assert (cube.models, cube.variants) == (("a", "b"), ("p1", "p2"))
 
 
+PROMPTS = "Prompt;Llama 8B;Qwen 14B\nkurz;63,7;68,3\nlang;44,1;71,2\nCoT;50,0;66,0\n"
+
+
+def test_means_of_prompt_wordings_are_no_questions_without_a_word(tmp_path):
+    path = tmp_path / "means.csv"
+    path.write_text(PROMPTS)
+    _, lines = read_one(path)
+    assert any("variants --wide" in line for line in lines)
+    assert "variants --wide" in str(hs.preview(path))
+    path.write_text("Prompt,a,b\np1,1,0\np2,0,1\n")
+    _, lines = read_one(path)
+    assert not any("--wide" in line for line in lines), "scores of 0 and 1 are those of questions"
+
+
+def test_the_first_column_as_that_of_the_variants(tmp_path):
+    path = tmp_path / "means.csv"
+    path.write_text(PROMPTS)
+    for options in ({"columns": {"variant": "Prompt"}}, {"wide": True}):
+        with pytest.warns(HowsureWarning):
+            means = hs.variants(hs.read(path, **options))["mean"]
+        assert means.tolist() == pytest.approx([(0.637 + 0.441 + 0.5) / 3, 2.055 / 3])
+    with pytest.raises(InputError, match="no column names the question; howsure variants --wide"):
+        hs.read(path, columns={"variant": "Prompt"}).cells()
+    with pytest.warns(HowsureWarning), pytest.raises(InputError, match="or --wide where"):
+        hs.variants(path)
+
+
+@pytest.mark.filterwarnings("ignore:.*several rows:howsure.errors.HowsureWarning")
+def test_a_row_per_model_and_question_with_columns_of_prompt_variants(tmp_path):
+    """A sheet per model with a row per question, as people write them by hand."""
+    path = tmp_path / "sheet.csv"
+    rows = {"A": [(0.25, 0.5), (0.75, 1)], "B": [(0, 0.5), (1, 1)]}
+    lines = [f"{m},{i + 1},{short},{long}" for m, each in rows.items() for i, (short, long) in enumerate(each)]
+    path.write_text("\n".join(["model,Frage-Nr,kurz,lang", *lines]) + "\n")
+    for columns in ({}, {"question": "Frage-Nr"}):
+        with pytest.warns(HowsureWarning, match="the prompt variants are the columns kurz, lang"):
+            [cube] = hs.read(path, columns=columns).cubes()
+        assert (cube.models, cube.questions, cube.variants) == (("A", "B"), ("1", "2"), ("kurz", "lang"))
+        assert cube.total.tolist() == [[[0.25, 0.5], [0.75, 1]], [[0, 0.5], [1, 1]]]
+    with pytest.raises(InputError, match="howsure variants reads columns that are prompt variants"):
+        hs.read(path).cells()
+    path.write_text("model,Frage,kurz,lang\nA,F1,1,0\nA,F2,1,1\nB,F1,0,0\nB,F2,1,0\n")
+    with pytest.warns(HowsureWarning, match="howsure variants --columns question=Frage"):
+        assert hs.read(path)[0].questions == ("kurz", "lang")
+    with pytest.warns(HowsureWarning):
+        assert hs.read(path, columns={"question": "Frage"}).cubes()[0].questions == ("F1", "F2")
+
+
 def test_a_thousand_columns_are_read(tmp_path):
     rng = np.random.default_rng(3)
     scores = (rng.random((50, 1000)) < 0.6).astype(int)

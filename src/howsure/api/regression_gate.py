@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -257,13 +258,71 @@ def _match_pairs(data: CellsLike, baseline: CellsLike | None, a: str | None, b: 
     by_name = {cells.benchmark: cells for cells in new}
     common = [cells for cells in old if any(name in cells.models for _, name in label_pairs)]
     if absent := [cells.benchmark for cells in common if cells.benchmark not in by_name]:
-        what = f"the candidate has no result on {_list_names(absent)}, the baseline has"
-        remedy = "run the candidate on it, or give a baseline without it; --as-benchmark NAME calls both alike"
-        raise InputError(what, where="gate", remedy=remedy)
+        raise _build_absence_error(absent, [cells.benchmark for cells in common], [*by_name])
     for cells in common:
         for new_label, old_label in label_pairs:
             if old_label in cells.models:
                 yield _join(data, _require(by_name[cells.benchmark], new_label), new_label, baseline, cells, old_label)
+
+
+def _build_absence_error(absent: Sequence[str], old: Sequence[str], new: Sequence[str]) -> InputError:
+    """Return the error of a candidate without some benchmarks, by the names that baseline and candidate have."""
+    remedy = "run the candidate on it, or give a baseline without it"
+    if len(old) == len(new) == 1:
+        remedy += "; --as-benchmark NAME calls both alike"
+    elif common := [name for name in old if name in new]:
+        remedy = f"run the candidate on it, or gate the others alone: {_list_options(common)}"
+    what = f"the candidate has no result on {_list_names(absent)}, the baseline has"
+    return InputError(what, where="gate", remedy=remedy)
+
+
+def _list_options(benchmarks: Sequence[str]) -> str:
+    """Return the options that select benchmarks."""
+    return " ".join(f"--benchmark {shlex.quote(name)}" for name in benchmarks)
+
+
+def check_experiment(experiment: Path, baseline: Evaluations, *, a: str | None = None, b: str | None = None) -> None:
+    """Raise if results of an experiment could not be judged against a baseline, before anything is sampled.
+
+    Parameters
+    ----------
+    experiment
+        YAML file of the experiment.
+    baseline
+        Results of the baseline.
+    a, b
+        As for `gate`.
+
+    Raises
+    ------
+    InputError
+        If the experiment lacks a model or a benchmark that the baseline has. Benchmarks of Inspect are not checked,
+        because their names are known only once they run.
+    """
+    from howsure.benchmarks import is_inspect_task
+    from howsure.sample.experiment import load_experiment
+    from howsure.sample.sampling_plan import load_benchmark
+
+    plan = load_experiment(experiment)
+    models = list(dict.fromkeys(config.label for part in plan.parts for config in part.models))
+    if a is not None and a not in models:
+        raise UnknownNameError("model", a, models, where=str(experiment))
+    if any(is_inspect_task(part.benchmark) for part in plan.parts):
+        return
+    old = baseline.cells()
+    pairs = _match_labels(models, _list_models(old, b), a, b)
+    labels_of: dict[str, set[str]] = {}
+    questions: set[str] = set()
+    for part in plan.parts:
+        benchmark = load_benchmark(part)
+        labels_of.setdefault(benchmark.name, set()).update(config.label for config in part.models)
+        questions.update(question.id for question in benchmark.questions)
+    if len(labels_of) == len(old) == 1 and not questions.isdisjoint(old[0].questions):
+        return  # one benchmark under two names; see `_name_alike`
+    common = [cells.benchmark for cells in old if any(name in cells.models for _, name in pairs)]
+    absent = [name for name in common if not any(label in labels_of.get(name, ()) for label, _ in pairs)]
+    if absent:
+        raise _build_absence_error(absent, common, [*labels_of])
 
 
 def _name_alike(new: list[Cells], old: list[Cells]) -> tuple[list[Cells], list[Cells]]:

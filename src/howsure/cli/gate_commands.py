@@ -104,7 +104,7 @@ def gate(
     use.
     """
     import howsure as hs
-    from howsure.api.regression_gate import EXIT_CODES, sample_until_decided
+    from howsure.api.regression_gate import EXIT_CODES, check_experiment, sample_until_decided
     from howsure.stats.gate import check_gate
 
     if metrics and (inputs.scorer is not None or self_test or len(set(metrics)) < len(metrics)):
@@ -145,6 +145,7 @@ def gate(
         check_gate(margin, alpha, bar=0.0 if at_least is None else at_least)
         if old is not None:
             _check_baseline(old.results, folder, b, margin=margin, alpha=alpha)
+            check_experiment(file, old.results, a=a, b=b)
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
         if at_least is not None and a is None:

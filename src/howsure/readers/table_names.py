@@ -66,8 +66,9 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
         )
         if len(sources) > 1 and (file := _describe(source, path)) is not None:
             files.append(file)
+    names: dict[Path, tuple[str, str]] = {}
     for group in _group_files(files):
-        names = _name_group(group, files)
+        names |= _name_group(group, files)
         for file in group:
             chosen_benchmark, chosen_model = names[file.path]
             label = model or chosen_model
@@ -78,6 +79,8 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
             )
         if len(group) > 1 and benchmark is None:
             yield _describe_group(group, names)
+    if benchmark is None:
+        yield from _find_added_files(files, names)
 
 
 def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> list[Path]:
@@ -204,3 +207,24 @@ def _describe_group(group: Sequence[_File], names: Mapping[Path, tuple[str, str]
         more = f" and {len(models) - _N_NAMED} more" if len(models) > _N_NAMED else ""
         line += f", with a model for each: {', '.join(models[:_N_NAMED])}{more}"
     return f"{line} (--as-benchmark and --model give other names)"
+
+
+def _find_added_files(files: Sequence[_File], names: Mapping[Path, tuple[str, str]]) -> Iterator[str]:
+    """Yield a line on files of one name that have scores of the same model and questions, such as two providers'."""
+    first_of: dict[tuple[str, str], _File] = {}
+    pairs: dict[Path, tuple[_File, _File, str]] = {}
+    for file in files:
+        benchmark, model = names[file.path]
+        for name in sorted(file.models or {model}):
+            first = first_of.setdefault((benchmark, name), file)
+            if first is not file and not first.questions.isdisjoint(file.questions):
+                pairs.setdefault(file.path, (first, file, name))
+    if pairs:
+        first, second, name = next(iter(pairs.values()))
+        more = f", and so have {len(pairs) - 1} more files" if len(pairs) > 2 else ""
+        more = ", and so has 1 more file" if len(pairs) == 2 else more
+        yield (
+            f"{first.path} and {second.path} have the same name, model ({name}) and questions{more}: their scores are "
+            "read as generations of one model. If they are of two providers or settings, read each folder alone "
+            "(howsure providers --other compares two)"
+        )

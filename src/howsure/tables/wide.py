@@ -1,12 +1,14 @@
 """Turn a table with a column for each model into one with a row for each score.
 
-A row is a question, a prompt variant (`--wide`), or a model, whose columns are questions then. The scores are moved in
-memory, as text: a table with thousands of columns costs as much as a long one with as many scores.
+A row is a question, a prompt variant (`--wide`), or a model, whose columns are questions then. Of a table with a row
+per model and question the columns are prompt variants, where these are studied. The scores are moved in memory, as
+text: a table with thousands of columns costs as much as a long one with as many scores.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +36,8 @@ __all__ = ["METRICS", "METRIC_NAMES", "LongTable", "melt_models", "melt_question
 
 #: Endings of a model's column that name what was measured.
 METRICS = ("acc", "accuracy", "em", "exact_match", "f1", "mean", "pass1", "score", "correct", "is_correct", "passed")
+#: A number from 0 to 1 with decimals, which is a score and no id.
+_UNIT = re.compile(r"[01]?[.,]\d+|[01]")
 #: Columns of nested tables, also where their fields are names such as "scores.gpt-4".
 _NESTED = ("scores", "results", "models")
 #: Largest number of names that a message lists.
@@ -60,6 +64,11 @@ METRIC_NAMES = frozenset(
         *("contextrecall", "helpfulness", "harmlessness", "correctness", "coherence", "fluency", "safety", "toxicity"),
         "similarity",
     }
+)
+#: Names of a first column, without digits, that may hold prompt variants rather than questions.
+_VARIANTS = frozenset(
+    {"prompt", "variant", "template", "wording", "phrasing", "instruction", "variation", "formulation", "paraphrase"}
+    | {f"prompt{name}" for name in ("variant", "template", "wording", "name", "version", "style", "type", "format")}
 )
 #: Names of rows that sum up the others.
 _SUMMARIES = frozenset({"mean", "average", "avg", "total", "sum", "overall", "all", "median", "accuracy", "score"})
@@ -200,6 +209,12 @@ def melt_questions(
     InputError
         Where the columns are scores of whole benchmarks.
     """
+    if _is_row_per_variant(rows.columns, where, options):
+        if not options.by_variant:
+            what = f"column {options.columns['variant']!r} names prompt variants, and no column names the question"
+            raise InputError(what, where=where, remedy="howsure variants --wide reads a row per variant")
+        named = {name: column for name, column in options.columns.items() if name in {"variant", "benchmark"}}
+        return melt_models(rows, where, named, options.dimensions)
     matched = match_columns(rows.columns, where, options.columns, options.dimensions)
     matched = {
         name: column
@@ -207,7 +222,7 @@ def melt_questions(
         if name in {"benchmark", "model", "question", "variant", "generation", "cluster"}
     }
     fixed = {name: column for name, column in matched.items() if name != "variant" or name in options.columns}
-    if "model" in fixed and "question" in fixed:
+    if "model" in fixed and "question" in fixed and (not options.by_variant or "variant" in fixed):
         return None
     if "model" not in fixed and "question" not in fixed:
         fixed = {"question": rows.columns[0], **{n: c for n, c in fixed.items() if c != rows.columns[0]}}
@@ -215,8 +230,10 @@ def melt_questions(
     candidates = [column for column in rows.columns if column not in fixed.values() and column.strip()]
     table = _read_text(rows)
     values = _count_values(table, candidates)
+    if "model" in fixed and "question" in fixed:
+        return _melt_columns_of_variants(table, fixed, candidates, values)
     if "model" in fixed:
-        return _melt_columns_of_questions(table, where, fixed, candidates, values)
+        return _melt_columns_of_questions(table, where, fixed, candidates, values, by_variant=options.by_variant)
     models, left_out = _choose_models(candidates, values, nested)
     if len(models) < 2 or not table.num_rows:
         return None
@@ -226,29 +243,85 @@ def melt_questions(
     labels = _label_models(models, nested)
     note = f"a column per model: the questions are in column {name}, the models are {_list_names(labels.values())}"
     lines = [note, *([f"left out: {_list_names(left_out)}"] if left_out else []), *summaries]
+    if normalise_name(label) in _VARIANTS and any(values[column].n_binary < values[column].n for column in models):
+        lines.append("if the rows are prompt variants with mean scores, and no questions: howsure variants --wide")
     names = {name: name for name in (*fixed, "model", "score") if name not in options.dimensions}
     return LongTable(_melt(table, fixed, labels), names, "; ".join(lines), _list_meanings(fixed, labels))
 
 
-def _melt_columns_of_questions(
-    table: pa.Table, where: str, fixed: Mapping[str, str], candidates: Sequence[str], values: Mapping[str, _Values]
+def _is_row_per_variant(names: Sequence[str], where: str, options: TableOptions) -> bool:
+    """Return whether the user named the first column as that of the variants, and no column is a model or question."""
+    if "variant" not in options.columns:
+        return False
+    matched = match_columns(names, where, options.columns, options.dimensions)
+    return matched["variant"] == names[0] and matched.keys().isdisjoint({"model", "question"})
+
+
+def _melt_columns_of_variants(
+    table: pa.Table, fixed: Mapping[str, str], candidates: Sequence[str], values: Mapping[str, _Values]
 ) -> LongTable | None:
-    """Return the rows of a table whose columns are questions; fractions are scores of whole benchmarks."""
+    """Return the rows of a table with a row per model and question, whose columns are prompt variants."""
+    variants, left_out = _choose_models(candidates, values, ())
+    if len(variants) < 2:
+        return None
+    note = (
+        f"a row per model and question: the questions are in column {fixed['question']!r}, the prompt variants are the "
+        f"columns {_list_names(variants)}"
+    )
+    if left_out:
+        note += f"; left out: {_list_names(left_out)}"
+    labels = {column: column.strip() for column in variants}
+    names = {name: name for name in (*fixed, "variant", "score")}
+    meanings = _list_meanings(fixed, labels, "variant")
+    return LongTable(_melt(table, fixed, labels, "variant"), names, note, meanings)
+
+
+def _melt_columns_of_questions(
+    table: pa.Table,
+    where: str,
+    fixed: Mapping[str, str],
+    candidates: Sequence[str],
+    values: Mapping[str, _Values],
+    *,
+    by_variant: bool,
+) -> LongTable | None:
+    """Return the rows of a table whose columns are questions; fractions are scores of variants or whole benchmarks."""
     questions = [column for column in candidates if values[column].are_scores and not _ERROR.search(column)]
     left_out = [column for column in candidates if column not in questions]
     if len(questions) < 2:
         return None
+    label = _find_label(table, fixed["model"], candidates)
     if any(values[column].n_binary < values[column].n for column in questions):
+        if label is not None and by_variant:
+            others = [column for column in candidates if column != label]
+            return _melt_columns_of_variants(table, {**fixed, "question": label}, others, values)
         what = f"a row per model with scores such as those in {_list_names(questions)}, and no column for the question"
         remedy = "error bars need the score of each question: give a row per model and question"
+        if label is not None:
+            scores = [column for column in questions if column != label]
+            what = f"a row per model and {label!r} with scores in {_list_names(scores)}, and no column for the score"
+            remedy = f"--columns question={shlex.quote(label)} --columns score=COLUMN reads one of them"
+            remedy += "; howsure variants reads columns that are prompt variants"
+            raise InputError(what, where=where, remedy=remedy)
         raise InputError(what, where=where, remedy=f"{remedy}, or the logs that the scores were computed from")
     note = f"a row per model: the questions are the columns {_list_names(questions)}"
     if left_out:
         note += f"; left out: {_list_names(left_out)}"
+    if label is not None and label in left_out:
+        name = shlex.quote(label)
+        note += f"; if the columns are prompt variants: howsure variants --columns question={name}"
     labels = {column: column.strip() for column in questions}
     rows = _melt(table, fixed, labels, "question")
     names = {name: name for name in (*fixed, "question", "score")}
     return LongTable(rows, names, note, _list_meanings(fixed, labels, "question"))
+
+
+def _find_label(table: pa.Table, model: str, candidates: Sequence[str]) -> str | None:
+    """Return the first column if it distinguishes the rows of each model, as the ids of questions do; else None."""
+    label = candidates[0]
+    models, names = table[model].to_pylist(), table[label].to_pylist()
+    is_distinct = len(set(zip(models, names, strict=True))) == len(names) > len(set(models))
+    return label if is_distinct and None not in names and not all(map(_UNIT.fullmatch, map(str.strip, names))) else None
 
 
 def _list_meanings(fixed: Mapping[str, str], labels: Mapping[str, str], kind: str = "model") -> dict[str, str]:
@@ -288,7 +361,8 @@ def _refuse_other_rows(rows: duckdb.DuckDBPyRelation, where: str, column: str) -
     key = normalise_name(column)
     if key in {"model", "models", "modelname"}:
         what = f"the first column, {column!r}, names models, and with --wide each model is a column"
-        raise InputError(what, where=where, remedy="give a row for each prompt variant: transpose the table")
+        remedy = "transpose the table, or leave --wide out where a row is a question and each column a prompt variant"
+        raise InputError(what, where=where, remedy=remedy)
     if key.startswith("question") or key in {"taskid", "exampleid", "docid", "problemid", "instanceid", "itemid"}:
         what = f"the first column, {column!r}, names questions, and with --wide a row is a prompt variant"
         remedy = f"leave --wide out, or name the variants with --columns variant={column}"
