@@ -221,7 +221,7 @@ def test_the_command_alone_prints_its_help(howsure):
     assert len(err.splitlines()) > 30
 
 
-@pytest.mark.parametrize("command", ["compare", "combine"])
+@pytest.mark.parametrize("command", ["compare", "combine", "providers"])
 def test_a_model_that_is_not_named_is_asked_for_by_the_names_that_there_are(howsure, table, tmp_path, command):
     assert howsure(command, table) == (2, "", "howsure: --a and --b are missing; give --a big --b small\n")
     assert howsure(command, table, "--a", "small")[2] == "howsure: --b is missing; give --a small --b big\n"

@@ -4,6 +4,7 @@ Kind of truth: what a scripted judge was told to say, and the rows of the run th
 """
 
 import asyncio
+import itertools
 import json
 
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 from helpers.endpoint import Faults, serve
 
 import howsure as hs
+from howsure.api.judged_results import describe_positions, summarize_judges
 from howsure.errors import HowsureWarning, InputError
 from howsure.judging import judge_run
 from howsure.models.model import Choice, Reply
@@ -23,25 +25,35 @@ from howsure.store.schema import Response
 QUESTIONS = [("q1", "Capital of France?", "Paris"), ("q2", "Capital of Peru?", "Lima"), ("q3", "2 + 2?", "4")]
 
 
-def write_run(path, completions):
-    """A run folder with completions by (model, question, generation)."""
+def write_run(path, completions, *, benchmarks=("facts",)):
+    """A run folder with completions by (model, question, generation), the same of each benchmark."""
     from howsure.store import manifest
 
     with RunFolder(path) as folder:
-        manifest.begin(path, manifest.Manifest(seed=0, benchmarks={"facts": {"kind": "file"}}))
+        manifest.begin(path, manifest.Manifest(seed=0, benchmarks={name: {"kind": "file"} for name in benchmarks}))
         folder.put_prompts(
-            ("facts", question, "default", [{"role": "user", "content": text}], target, None)
-            for question, text, target in QUESTIONS
+            (benchmark, question, "default", [{"role": "user", "content": f"{text} ({benchmark})"}], target, None)
+            for benchmark, (question, text, target) in itertools.product(benchmarks, QUESTIONS)
         )
         targets = {question: target for question, _, target in QUESTIONS}
         folder.append(
             [
                 Response(
-                    "facts", model, question, "default", g, None, "unscored", completion=text, target=targets[question]
+                    benchmark,
+                    model,
+                    question,
+                    "default",
+                    g,
+                    None,
+                    "unscored",
+                    completion=text,
+                    target=targets[question],
                 )
                 if text
-                else Response("facts", model, question, "default", g, 0.0, "refused", target=targets[question])
-                for (model, question, g), text in sorted(completions.items())
+                else Response(benchmark, model, question, "default", g, 0.0, "refused", target=targets[question])
+                for benchmark, ((model, question, g), text) in itertools.product(
+                    benchmarks, sorted(completions.items())
+                )
             ]
         )
         manifest.finish(path)
@@ -177,6 +189,33 @@ def test_pairs_are_judged_in_both_orders(tmp_path):
     with pytest.warns(HowsureWarning):
         result = hs.compare(hs.read(run, scorer="judge:pairwise"), "a", "b")
     assert result["difference"][0] == 0
+
+
+def test_the_position_effect_is_of_each_benchmark(tmp_path):
+    """On maths the judge always takes the first; on facts it goes by the answer."""
+    run = tmp_path / "run"
+    completions = {("a", q, 1): "a longer answer" for q in ("q1", "q2", "q3")}
+    completions |= {("b", q, 1): "short" for q in ("q1", "q2", "q3")}
+    write_run(run, completions, benchmarks=("facts", "maths"))
+
+    def say(prompt, _):
+        first, second = (find_answer(prompt, mark) for mark in ("First answer:", "Second answer:"))
+        return "Verdict: FIRST" if "(maths)" in prompt or len(first) > len(second) else "Verdict: SECOND"
+
+    judge(run, say, "{model: simulated/large, template: pairwise}")
+    both = hs.read(run, scorer="judge:pairwise")
+    with pytest.warns(HowsureWarning, match="a judge's opinion"):
+        facts, maths = describe_positions(both)
+    assert facts.startswith("judge:pairwise on facts: ")
+    assert maths.startswith("judge:pairwise on maths: ")
+    effects = {name: summary.positions for name, summary in summarize_judges(both).items()}
+    assert {name: (effect.mean, effect.n_pairs) for name, effect in effects.items()} == {
+        "facts": (0, 3),
+        "maths": (0.5, 3),
+    }
+    with pytest.warns(HowsureWarning, match="a judge's opinion"):
+        alone = describe_positions(hs.read(run, scorer="judge:pairwise", benchmarks=["facts"]))
+    assert alone == [facts.replace(" on facts", "")]
 
 
 def test_a_pairwise_judge_needs_two_models(tmp_path):

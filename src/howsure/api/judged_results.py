@@ -265,16 +265,19 @@ def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, se
 
 
 def describe_positions(data: Data | Evaluations) -> list[str]:
-    """Return a line on the position effect of each pairwise judge among the results."""
+    """Return a line on the position effect of each pairwise judge on each benchmark of the results."""
     from howsure.judging.judge_run import find_judge
-    from howsure.judging.stored_verdicts import list_judged_sources, read_position_effect
+    from howsure.judging.stored_verdicts import list_judged_sources, read_position_effects
 
     results = data if isinstance(data, Evaluations) else read(data)
+    benchmarks = [cells.benchmark for cells in results.cells()]
     lines = []
     for source in list_judged_sources(results.sources):
         scorer = str(source.scorer)
         if find_judge(source.path, scorer).judge.models is not None:
-            lines.append(f"{scorer}: {read_position_effect(source.path, scorer)}")
+            effects = read_position_effects(source.path, scorer)
+            named = [benchmark for benchmark in benchmarks if benchmark in effects]
+            lines += [f"{scorer}{f' on {benchmark}' * (len(named) > 1)}: {effects[benchmark]}" for benchmark in named]
     return lines
 
 
@@ -303,7 +306,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     from howsure.judging.stored_verdicts import (
         list_judged_sources,
         read_judged_completions,
-        read_position_effect,
+        read_position_effects,
         read_verdict_tables,
     )
     from howsure.reporting.report_data import JudgeSummary
@@ -316,6 +319,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     for source in list_judged_sources(data.sources):
         scorer = str(source.scorer)
         judge = find_judge(source.path, scorer).judge
+        positions = {} if judge.models is None else read_position_effects(source.path, scorer)
         noise = {
             table.benchmark: measure_judge_noise(table)
             for table in read_verdict_tables(source.path, scorer, source.labels)
@@ -326,7 +330,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
                 template=judge.template,
                 completions=completions,
                 noise=noise.get(completions.benchmark),
-                positions=None if judge.models is None else read_position_effect(source.path, scorer),
+                positions=positions.get(completions.benchmark),
                 agreements=() if file is None else file.agreements(),
             )
             summaries.setdefault(completions.benchmark, []).append(summary)

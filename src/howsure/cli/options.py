@@ -423,7 +423,7 @@ def add_two_models(command: Command) -> Command:
     @functools.wraps(command)
     def check_and_call(inputs: CommandInputs, *, a: str | None, b: str | None, **options: object) -> None:
         if a is None or b is None:
-            raise _build_models_error(inputs, a, b)
+            raise build_models_error(inputs, a, b)
         command(inputs, a=a, b=b, **options)
 
     option_a = click.option("--a", metavar="MODEL", help="One model. Needed.")
@@ -431,7 +431,7 @@ def add_two_models(command: Command) -> Command:
     return option_a(option_b(check_and_call))
 
 
-def _build_models_error(inputs: CommandInputs, a: str | None, b: str | None) -> InputError:
+def build_models_error(inputs: CommandInputs, a: str | None, b: str | None) -> InputError:
     """Return the error of a command whose two models are not both named; the remedy has those that there are."""
     models = list(dict.fromkeys(model for cells in inputs.results.cells() for model in cells.models))
     absent = [f"--{name}" for name, model in (("a", a), ("b", b)) if model is None]

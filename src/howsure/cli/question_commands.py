@@ -13,6 +13,7 @@ from howsure.cli.options import (
     add_claim_and_format,
     add_format,
     add_reading,
+    build_models_error,
     print_result,
 )
 from howsure.errors import InputError
@@ -171,7 +172,7 @@ def curve(
 @click.command()
 @add_reading()
 @add_format
-@click.option("--a", required=True, help="The model at one provider.")
+@click.option("--a", help="The model at one provider. Needed.")
 @click.option("--b", help="The model at the other provider; with --other, default: the same name.")
 @click.option("--other", multiple=True, metavar="PATH", help="Results at the other provider, if not among PATHS.")
 @click.option(
@@ -186,7 +187,7 @@ def providers(
     form: OutputFormat,
     *,
     level: float,
-    a: str,
+    a: str | None,
     b: str | None,
     other: Sequence[str],
     method: ProviderMethod,
@@ -197,5 +198,7 @@ def providers(
     """
     import howsure as hs
 
+    if a is None or (b is None and not other):
+        raise build_models_error(inputs, a, b)
     beside = replace(inputs, paths=other).results if other else None
     print_result(hs.providers(inputs.results, a, b, other=beside, level=level, method=method), form)

@@ -24,7 +24,7 @@ from howsure.store.schema import KEY, CompletionKey
 __all__ = [
     "list_judged_sources",
     "read_judged_completions",
-    "read_position_effect",
+    "read_position_effects",
     "read_verdict_tables",
 ]
 
@@ -163,17 +163,24 @@ def _find_clusters(
     return None if None in each_cluster else tuple(map(str, each_cluster))
 
 
-def read_position_effect(path: Path, scorer: str, *, level: float = 0.95) -> PositionEffect:
-    """Return the position effect of a pairwise judge over the pairs that it judged in both orders."""
+def read_position_effects(path: Path, scorer: str, *, level: float = 0.95) -> dict[str, PositionEffect]:
+    """Return the position effect of a pairwise judge, by benchmark, over the pairs that it judged in both orders."""
     folder, judge = find_judge(path, scorer)
     verdicts = read_verdict_counts(folder)
-    table = read_completions(folder)[1].select(["question", "units"]).to_pydict()
-    pairs = {tuple(units): question for question, units in zip(*table.values(), strict=True) if len(units) == 2}
-    scores, questions = [], []
-    for units, question in sorted(pairs.items()):
+    table = read_completions(folder)[1].select(["benchmark", "question", "units"]).to_pydict()
+    pairs = {
+        (benchmark, *units): question
+        for benchmark, question, units in zip(*table.values(), strict=True)
+        if len(units) == 2
+    }
+    scores: dict[str, list[list[float]]] = {benchmark: [] for benchmark in sorted(set(table["benchmark"]))}
+    questions: dict[str, list[str]] = {benchmark: [] for benchmark in scores}
+    for (benchmark, *units), question in sorted(pairs.items()):
         means = [mean_score(verdicts[unit].counts, judge.choices) for unit in units if unit in verdicts]
         both = [mean for mean in means if mean is not None]
         if len(both) == 2:
-            scores.append(both)
-            questions.append(question)
-    return measure_position_effect(scores, questions, level=level)
+            scores[benchmark].append(both)
+            questions[benchmark].append(question)
+    return {
+        benchmark: measure_position_effect(scores[benchmark], questions[benchmark], level=level) for benchmark in scores
+    }

@@ -145,3 +145,14 @@ def test_labels_in_one_cluster_have_no_test():
     assert np.isfinite(one["difference"]).all()
     assert np.isnan(one["se"]).all()
     assert np.isnan(one["p_value"]).all()
+
+
+@pytest.mark.parametrize(
+    ("scores", "text"),
+    [
+        ([], "no pair was judged in both orders"),
+        ([[1, 0.5]], "the first completion of a pair gets +0.250 more than half of the score (1 pair in both orders)"),
+    ],
+)
+def test_a_position_effect_without_an_interval_prints_none(scores, text):
+    assert str(measure_position_effect(scores, [f"q{i}" for i in range(len(scores))])) == text

@@ -36,6 +36,7 @@ from howsure.readers.logs.base import (
 from howsure.readers.logs.file_formats import DECODE_ERRORS, FileHead, read_json
 from howsure.store.manifest import ModelRecord
 
+# Not formatted: one name a line would fill a page.
 _KEYS = {
     "testFile", "testCases", "conversationalTestCases", "metricsScores", "traceMetricsScores", "identifier",
     "hyperparameters", "prompts", "testPassed", "testFailed", "runDuration", "evaluationCost", "datasetAlias",

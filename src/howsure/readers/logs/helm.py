@@ -49,6 +49,7 @@ _CHUNK = 1 << 20
 #: The key of a cell: question and variant.
 _Cell = tuple[str, str]
 #: Headline metrics of HELM's scenarios, narrower ones first; without them, the first non-bookkeeping metric is used.
+# Not formatted: one name a line would fill a page.
 _HEADLINES = (
     "ifeval_strict_accuracy", "wildbench_score_rescaled", "omni_math_accuracy", "chain_of_thought_correctness",
     "math_equiv_chain_of_thought", "math_equiv", "final_number_exact_match", "code_eval_acc", "exact_match",

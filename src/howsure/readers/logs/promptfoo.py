@@ -38,6 +38,7 @@ from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 #: Settings of a provider that influence its completions; the others may contain secret keys.
+# Not formatted: one name a line would fill a page.
 _SETTINGS = (
     "temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "stop",
     "presence_penalty", "frequency_penalty", "reasoning_effort", "reasoning",

@@ -33,6 +33,7 @@ _TARGETS = ("reference", "ground_truth", "ground_truths")
 #: Columns that users add, for the model.
 _MODELS = ("model", "model_name")
 #: Columns that one version or another writes beside the metrics, and those that users add.
+# Not formatted: one name a line would fill a page.
 _NO_SCORES = {
     *("", "index", "unnamed: 0", "id", "retrieved_contexts", "reference_contexts", "contexts", "retrieved_context_ids"),
     *("reference_context_ids", "multi_responses", "rubrics", "rubric", "persona_name", "query_style", "query_length"),

@@ -22,7 +22,7 @@ from howsure.reporting.formatting import (
     format_significant,
     is_or_are,
 )
-from howsure.stats.comparisons import Ranking
+from howsure.stats.comparisons import Ranking, count_moved_models
 from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, FloatArray, list_greedy_runs
 from howsure.stats.core.results import Columns
 from howsure.stats.core.text_table import choose_decimals, choose_row_decimals
@@ -404,7 +404,7 @@ def build_rejected_section(
     )
     places = choose_decimals(np.sqrt(scores.variance))
     n_rejected = len(unreviewed_cells.questions) - len(cells.questions)
-    moved = _count_moved(old, new)
+    moved = count_moved_models(old, new)
     largest = float(np.nanmax(np.abs(new - old), initial=0))
     order_change = f"{moved:,} models change places" if moved else "no two models change places"
     size = format_number(largest, places) if largest >= 0.5 * 10**-places else format_significant(largest)
@@ -425,15 +425,3 @@ def build_rejected_section(
         "rejected", "What do the rejected questions change?", caption, rows, text_columns=1, table="rejected"
     )
     return Section(name, title, "Rejected", lead, (item,))
-
-
-def _count_moved(old: FloatArray, new: FloatArray) -> int:
-    """Return the number of models that are above another one in one of two lists of scores, and below it in the other.
-
-    >>> _count_moved(np.array([0.5, 0.4, 0.3]), np.array([0.5, 0.3, 0.4])), _count_moved(np.ones(2), np.array([0, 1]))
-    (2, 0)
-    """
-    before, after = (np.subtract.outer(scores, scores) for scores in (old, new))
-    falls = (before > _ROUNDING) & (after < -_ROUNDING)
-    rises = (before < -_ROUNDING) & (after > _ROUNDING)
-    return int(np.sum(np.any(falls | rises, axis=1)))

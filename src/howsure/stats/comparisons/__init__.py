@@ -24,7 +24,15 @@ from howsure.stats.comparisons.curve import Curve, curve
 from howsure.stats.comparisons.greedy import GreedyTable, compare_greedy
 from howsure.stats.comparisons.pairs import POWER, UNDETECTABLE, Comparison, Pairs, compare, pairs
 from howsure.stats.comparisons.providers import Providers, providers
-from howsure.stats.comparisons.ranking import Ranking, WrongOrder, covariance_of_means, p_above, rank, wrong_order
+from howsure.stats.comparisons.ranking import (
+    Ranking,
+    WrongOrder,
+    count_moved_models,
+    covariance_of_means,
+    p_above,
+    rank,
+    wrong_order,
+)
 from howsure.stats.comparisons.reference import ReferenceComparisons, compare_with_reference
 from howsure.stats.comparisons.unpaired import UnpairedComparison, compare_unpaired
 
@@ -51,6 +59,7 @@ __all__ = [
     "compare_greedy",
     "compare_unpaired",
     "compare_with_reference",
+    "count_moved_models",
     "covariance_of_means",
     "curve",
     "p_above",

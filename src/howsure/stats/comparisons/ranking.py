@@ -26,7 +26,18 @@ from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import Scores, cluster_excess, cluster_residuals, score, unbiased_data
 
-__all__ = ["Ranking", "WrongOrder", "covariance_of_means", "p_above", "rank", "wrong_order"]
+__all__ = [
+    "Ranking",
+    "WrongOrder",
+    "count_moved_models",
+    "covariance_of_means",
+    "p_above",
+    "rank",
+    "wrong_order",
+]
+
+#: Scores that are closer than this are equal: sums of the same numbers in another order differ by less.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,6 +454,32 @@ def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> Floa
     unknown = np.isnan(variance)
     covariance[unknown], covariance[:, unknown] = np.nan, np.nan
     return covariance
+
+
+def count_moved_models(before: FloatArray, after: FloatArray) -> int:
+    """Return how many models are above another one in one of two lists of scores, and below it in the other.
+
+    Parameters
+    ----------
+    before, after
+        Scores of the same M models, shape (M,). A NaN is neither above nor below.
+
+    Returns
+    -------
+    int
+        From 0 to M, never 1. Models that become equal, or were equal before, have not moved.
+
+    Examples
+    --------
+    >>> count_moved_models(np.array([0.5, 0.4, 0.3]), np.array([0.5, 0.3, 0.4]))
+    2
+    >>> count_moved_models(np.ones(2), np.array([0.0, 1.0]))
+    0
+    """
+    first, second = (np.subtract.outer(scores, scores) for scores in (before, after))
+    falls = (first > _ROUNDING) & (second < -_ROUNDING)
+    rises = (first < -_ROUNDING) & (second > _ROUNDING)
+    return int(np.sum(np.any(falls | rises, axis=1)))
 
 
 def _phi(difference: FloatArray, variance: FloatArray, df: float = np.inf) -> FloatArray:

@@ -260,9 +260,13 @@ class PositionEffect(NamedTuple):
     n_pairs: int
 
     def __str__(self) -> str:
+        if not self.n_pairs:
+            return "no pair was judged in both orders"
+        limits = "" if np.isnan(self.low) else f" [{self.low:+.3f}, {self.high:+.3f}]"
+        pairs = "pair" if self.n_pairs == 1 else "pairs"
         return (
-            f"the first completion of a pair gets {self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}] more than half "
-            f"of the score ({self.n_pairs} pairs in both orders)"
+            f"the first completion of a pair gets {self.mean:+.3f}{limits} more than half of the score "
+            f"({self.n_pairs} {pairs} in both orders)"
         )
 
 

@@ -69,6 +69,7 @@ from howsure.safe_text import inflect_text
 from howsure.store.manifest import ModelRecord
 
 #: Settings that influence the completions of a model; headers and connections are left out.
+# Not formatted: one name a line would fill a page.
 _DECODING = frozenset({
     "system_message", "max_tokens", "top_p", "temperature", "stop_seqs", "best_of", "frequency_penalty", "top_k",
     "presence_penalty", "logit_bias", "seed", "num_choices", "logprobs", "top_logprobs", "effort", "reasoning_effort",
