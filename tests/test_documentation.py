@@ -36,6 +36,15 @@ def test_readme(tmp_path, monkeypatch, capsys):
     assert Path("report.html").exists()
 
 
+@pytest.mark.parametrize("page", ["scores", "differences"])
+def test_the_default_intervals_by_hand_are_those_of_the_commands(page):
+    """The page's own code asserts it."""
+    text = (ROOT / f"docs/methods/{page}.md").read_text()
+    assert text.count("```python") == 1
+    assert re.findall(r"^assert .*found\[|^assert .*scores\[", text, flags=re.MULTILINE)
+    run_blocks(f"docs/methods/{page}.md")
+
+
 def test_prompts(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     question = {
