@@ -479,7 +479,8 @@ def test_published_formats_through_the_components(tmp_path):
         assert row["var_question"] == pytest.approx(expected["question"], abs=1e-12)
         assert row["var_variant"] == pytest.approx(expected["variant"], abs=1e-12)
         assert (row["mean"], row["variance"]) == pytest.approx((statistics.mean(fitted), statistics.pvariance(fitted)))
-        assert "missing cells of 180 are filled" in row["note"]
+        n_missing = sum(not cell for cells in y for cell in cells)
+        assert f"{n_missing} of 180 cells are missing and are filled" in row["note"]
 
 
 def test_the_command_shows_what_python_shows(howsure):

@@ -46,9 +46,18 @@ def test_concordance_by_hand():
     assert same.ranks.shape == (3, 3)  # the variant without a score of one model is left out
     assert same.p_value == pytest.approx(factorial(3) ** -2)
     assert np.isnan(same.interval().low[0])
-    assert "give the same order" in same.columns()["note"][0]
+    assert same.columns()["note"][0] == "all variants give the same order: no interval"
     tied = estimate_concordance("b", ("a", "b"), [[0.5, 0.6, 0.5, 0.6], [0.6, 0.5, 0.6, 0.5]]).columns()
     assert (tied["kendall_w"][0], tied["note"][0]) == (0, "too few different orders for an interval")
+    eight = estimate_concordance("b", ("a", "b"), [[0.5] * 8, [0.6] * 7 + [0.4]]).columns()
+    assert (eight["kendall_w"][0], eight["note"][0]) == (
+        (6 / 8) ** 2,  # of two models: the share of variants of one order less that of the other, squared
+        "all variants but one give the same order: no interval",
+    )
+    two = estimate_concordance("b", ("a", "b"), [[0.5, 0.6], [0.6, 0.5]]).columns()
+    assert (two["kendall_w"][0], two["note"][0]) == (0, "two variants: no interval")
+    no_order = estimate_concordance("b", ("a", "b"), [[0.5] * 3] * 2).columns()
+    assert (no_order["n_variants"][0], no_order["note"][0]) == (3, "all variants tie all models: no order")
     one = estimate_concordance("b", ("a",), [[0.5, 0.6]]).columns()
     assert np.isnan(one["kendall_w"][0])
     assert "fewer than two models" in one["note"][0]

@@ -65,7 +65,19 @@ def test_missing_cells_and_unequal_generations_against_projections(seed):
     for name in (*PROMPT_COMPONENTS, "residual"):
         assert getattr(ours, name)[0] == pytest.approx(slow[name], abs=1e-10)
     assert ours.fit.variant_score[0] == pytest.approx(oracle.fitted_scores(y))
-    assert "missing cells of 24 are filled" in ours.note[0]
+    n_missing = sum(not cell for row in y for cell in row)
+    assert f"{n_missing} of 24 cells are missing and are filled" in ours.note[0]
+
+
+def test_missing_cells_are_counted_among_those_of_the_model():
+    """By hand: the first model has all 3 x 3 cells, the second lacks one of 9, the third a variant and one of 6."""
+    n = np.full((3, 3, 3), 2)
+    n[1, 0, 0] = n[2, 1, 1] = 0
+    n[2, :, 2] = 0
+    scores = n * np.linspace(0.2, 0.8, 27).reshape(n.shape)
+    note = estimate_components(Cube("b", tuple("abc"), tuple("pqr"), ("1", "2", "3"), n, scores, scores)).note
+    assert "missing" not in note[0]
+    assert all("1 of 6 to 9 cells are missing and are filled" in each for each in note[1:])
 
 
 def test_one_generation_leaves_interaction_and_generation_as_one():

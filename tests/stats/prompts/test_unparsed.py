@@ -44,6 +44,22 @@ def test_shares_by_value_and_by_prompt_by_hand():
     ]
 
 
+def test_variants_of_a_model_are_those_with_its_answers():
+    """By hand: the second model was not sampled in v3, which is terse, and no model in v4, which is plain."""
+    n = np.full((2, 3, 5), 2)
+    n[1, :, 3] = n[:, :, 4] = 0
+    values = {"style": ("plain", "plain", "terse", "terse", "plain")}
+    cube = Cube("demo", ("a", "b"), tuple("pqr"), tuple(f"v{s}" for s in range(5)), n, n / 2, n / 2, values)
+    effect = estimate_unparsed_effect(cube, np.zeros_like(n))
+    found = {(row["model"], row["value"] or row["dimension"]): row["n_variants"] for row in effect}
+    assert (found["a", "all prompts"], found["b", "all prompts"]) == (4, 3)
+    assert (found["a", "terse"], found["b", "terse"]) == (2, 1)
+    assert (found["a", "plain"], found["b", "plain"]) == (2, 2)
+    assert (found["a", "v3"], found["b", "v3"], found["a", "v4"]) == (1, 0, 0)
+    by_value = dict(zip(effect.values.values, effect.values.n_variants.tolist(), strict=True))
+    assert by_value == {"plain": 2, "terse": 2}
+
+
 def test_variants_without_values_have_no_dimensions():
     assert list_drawn_values(build_cube(3)) == ([0, 1, 2], {})
     assert list_drawn_values(build_cube(3, values={"style": ("x", "", "")})) == ([0, 1, 2], {})

@@ -384,6 +384,13 @@ def test_prompt_variants_are_told():
     assert "pooled over 2 prompt variants" in repeats(runs).columns()["note"][0]
     one = [Cells("b", ("a",), ("1",), np.array([[2]]), np.array([[1.0]]), np.array([[1.0]]), variants=("x",))] * 2
     assert "prompt variant" not in repeats(one).columns()["note"][0]
+    ones = np.ones((3, 1))
+    own = {"a": frozenset("xyz"), "b": frozenset("xy"), "c": frozenset("x")}
+    some = Cells("b", tuple("abc"), ("1",), 2 * ones.astype(int), ones, ones, variants=("x", "y", "z"), variants_of=own)
+    three, two, none = repeats([some] * 2).columns()["note"].tolist()  # by hand: the variants of each model
+    assert "pooled over 3 prompt variants" in three
+    assert "pooled over 2 prompt variants" in two
+    assert "prompt variants" not in none
 
 
 def test_table_and_frame():

@@ -44,7 +44,10 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
 from howsure.stats.scores import ONE_CLUSTER, ClusteredVariance, cluster_excess, cluster_means
 
-__all__ = ["PromptComponents", "estimate_components"]
+__all__ = ["FILLED_CELLS", "PromptComponents", "estimate_components"]
+
+#: End of the note on missing cells.
+FILLED_CELLS = "cells are missing and are filled from question + variant"
 
 _CLUSTERED_NOTE = (
     "questions in clusters: the interval of the mean is for new clusters; components, variances over prompts and the "
@@ -242,8 +245,9 @@ class PromptComponents(Result):
     def note(self) -> NDArray[np.object_]:
         """Reason for a NaN or for caution, shape (M,)."""
         N, S, n = (np.nan_to_num(array) for array in (self.fit.questions, self.fit.variants, self.fit.cells))
-        all_cells = self.layout.mean[0].size if len(self.layout.mean) else 0
         crossed = not self.layout.nested
+        has_holes = crossed & (n > 0) & (n < N * S)
+        missing, out_of = (_describe_range(counts[has_holes]) for counts in (N * S - n, N * S))
         single = ~self.layout.split & (n > 0)
         cluster_notes: dict[str, NDArray[np.bool_]] = {}
         if self.clustered is not None:
@@ -257,7 +261,7 @@ class PromptComponents(Result):
                 "one generation per cell: interaction and generation are one, "
                 f"{'the residual' if crossed else 'together with the variant'}": single & (N > 1) & (S > 1),
                 "questions share too few variants: not one crossed design": crossed & (n > 0) & ~self.fit.connected,
-                f"missing cells of {all_cells} are filled from question + variant": crossed & (n > 0) & (n < N * S),
+                f"{missing} of {out_of} {FILLED_CELLS}": has_holes,
                 "variance of the prompt is lost in the noise": self.variant < 0,
                 "interaction is lost in the sampling noise": self.interaction < 0,
                 **cluster_notes,
@@ -309,6 +313,11 @@ def estimate_components(data: Cube | Layout, *, level: float = 0.95) -> PromptCo
     parts = components.parts.copy()
     parts[0] += cluster_excess(scores, layout.clusters) / np.maximum(components.fit.questions, 1)
     return replace(components, parts=parts, clustered=cluster_means(scores, layout.clusters))
+
+
+def _describe_range(counts: FloatArray) -> str:
+    """Return the least and the largest of some counts in words; empty where there is none."""
+    return " to ".join(f"{count:,.0f}" for count in np.unique([counts.min(), counts.max()])) if len(counts) else ""
 
 
 def _independent_components(layout: Layout, level: float) -> PromptComponents:

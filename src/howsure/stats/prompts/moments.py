@@ -20,7 +20,7 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval, variance_limits
 from howsure.stats.core.results import Columns, Result
 from howsure.stats.prompts.additive_fit import fit_additive
-from howsure.stats.prompts.components import PromptComponents, estimate_components
+from howsure.stats.prompts.components import FILLED_CELLS, PromptComponents, estimate_components
 from howsure.stats.prompts.sample_size import SampleSize, required_variants, to_integers
 
 __all__ = ["Moments", "VariantSummary", "summarize_variants"]
@@ -163,7 +163,7 @@ class VariantSummary(Result):
                     part
                     for note in (*drew, *row)
                     for part in str(note).split("; ")
-                    if part and not (own and part.startswith("missing cells"))
+                    if part and not (own and part.endswith(FILLED_CELLS))
                 )
             )
             for row in zip(c.note, e.note[:, 0], e.note[:, 1], strict=True)

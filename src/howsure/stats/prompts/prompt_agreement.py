@@ -91,17 +91,15 @@ class Concordance(Result):
         Notes
         -----
         Student's t with S - 1 degrees of freedom and the jackknife over variants of the mean rank correlation, on the
-        scale of Fisher's z. NaN where all variants, or all but one, give the same order.
+        scale of Fisher's z. NaN for two variants, and where all variants, or all but one, give the same order.
         """
         level = self.level if level is None else level
         S = self.ranks.shape[1]
         center, nan = self.mean_correlation, np.array([np.nan])
         if S < 3 or np.isnan(center):
             return Limits(nan, nan, level)
-        ties, total = _count_ties(self.ranks), self.ranks.sum(axis=1)
-        w = _kendall_w(total[:, None] - self.ranks, ties.sum() - ties, S - 1)
         with np.errstate(divide="ignore"):
-            each, middle = np.arctanh(_mean_correlation(w, S - 1)), float(np.arctanh(center))
+            each, middle = np.arctanh(self._leave_each_out()), float(np.arctanh(center))
         if not np.isfinite(middle) or not np.all(np.isfinite(each)):
             return Limits(nan, nan, level)
         se = float(np.sqrt((S - 1) / S * np.sum((each - each.mean()) ** 2)))
@@ -109,11 +107,20 @@ class Concordance(Result):
         low, high = (np.clip((1 + (S - 1) * np.tanh(end)) / S, 0, 1) for end in (between.low, between.high))
         return Limits(low, high, level)
 
+    def _leave_each_out(self) -> FloatArray:
+        """Return the mean rank correlation of the other variants without each one, shape (S,)."""
+        ties, S = _count_ties(self.ranks), self.ranks.shape[1]
+        w = _kendall_w(self.ranks.sum(axis=1, keepdims=True) - self.ranks, ties.sum() - ties, S - 1)
+        return _mean_correlation(w, S - 1)
+
     def columns(self) -> Columns:
         """Return one row."""
         M, S = self.ranks.shape
         between, one = self.interval(), np.ones(1, dtype=bool)
         unknown = np.isnan(between.low) & (M > 1) & (S > 1)
+        w = self.kendall_w
+        # without one variant all others agree
+        all_but_one = unknown & (S > 2) & (w < 1) & bool(np.any(self._leave_each_out() == 1))
         return make_columns(
             1,
             benchmark=self.benchmark,
@@ -129,8 +136,11 @@ class Concordance(Result):
                 {
                     "fewer than two models": one & (M < 2),
                     "fewer than two variants in which all models have a score": one & (S < 2),
-                    "(nearly) all variants give the same order: no interval": unknown & (self.kendall_w > 0.5),
-                    "too few different orders for an interval": unknown & (self.kendall_w <= 0.5),
+                    "all variants tie all models: no order": unknown & np.isnan(w),
+                    "all variants give the same order: no interval": unknown & (w == 1),
+                    "all variants but one give the same order: no interval": all_but_one,
+                    "two variants: no interval": unknown & (S == 2) & (w < 1),
+                    "too few different orders for an interval": unknown & (S > 2) & (w < 1) & ~all_but_one,
                 }
             ),
         )

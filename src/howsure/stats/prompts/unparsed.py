@@ -40,7 +40,7 @@ class UnparsedByValue:
     dimensions, values
         Dimension and name of each of the V values.
     n_variants
-        Number of variants that have the value.
+        Number of variants that have the value and answers of some model.
     shares, pooled
         Unparsed share of each model's answers, and of all answers.
     order
@@ -164,7 +164,7 @@ class UnparsedEffect(Result):
         significant = bool(order) and p_value[dimensions[order[0]]] * len(varied) < 1 - self.level
         blamed = [i for i in order if np.array_equal(has[i], has[order[0]])] if significant else []
         names = tuple(value for _, value in labels)
-        n_variants = has.sum(axis=1)
+        n_variants = (has & (n.sum(axis=0) > 0)).sum(axis=1)
         return UnparsedByValue(cube.models, dimensions, names, n_variants, shares, pooled, tuple(order), tuple(blamed))
 
     def columns(self) -> Columns:
@@ -175,12 +175,14 @@ class UnparsedEffect(Result):
         groups = self._list_groups()
         M, G = len(self.cube.models), len(groups)
         unparsed, score, explained, p_unparsed, p_parsed = (np.full((M, G), np.nan) for _ in range(5))
+        n_variants = np.zeros((M, G), dtype=np.int64)
         n, without_answer = self.cube.n.sum(axis=1), self.counts.sum(axis=1)
         for g, (_, _, members) in enumerate(groups):
             answers = n[:, members].sum(axis=1)
             unparsed[:, g] = without_answer[:, members].sum(axis=1) / np.where(answers > 0, answers, np.nan)
             scores = self.score[:, members]
             scored = np.sum(~np.isnan(scores), axis=1)
+            n_variants[:, g] = np.sum(n[:, members] > 0, axis=1)
             score[:, g] = np.nansum(scores, axis=1) / np.where(scored > 0, scored, np.nan)
         explained[:, 0], p_unparsed[:, 0], p_parsed[:, 0] = self.parser_share, self.p_share, self.p_parsed
         first = np.tile(np.arange(G) == 0, M)
@@ -190,7 +192,7 @@ class UnparsedEffect(Result):
             model=np.repeat(np.array(self.cube.models, dtype=object), G),
             dimension=np.tile(np.array([dimension for dimension, _, _ in groups], dtype=object), M),
             value=np.tile(np.array([value for _, value, _ in groups], dtype=object), M),
-            n_variants=np.tile([len(members) for _, _, members in groups], M),
+            n_variants=n_variants.ravel(),
             unparsed=unparsed.ravel(),
             score=score.ravel(),
             explained=explained.ravel(),

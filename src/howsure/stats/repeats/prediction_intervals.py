@@ -235,6 +235,7 @@ def repeats(
     use_runs = (summary.n_runs > 1) & (drifted | never_twice) if method == "pooled" else np.ones(n.shape, bool)
     chosen = _Prediction(*(np.where(use_runs, r, p) for r, p in zip(by_runs, pooled, strict=True)))
     questions = np.sum(merged.answered, axis=1)
+    n_variants = np.array([merged.count_variants(name) for name in merged.models])  # a model may lack some
     unvaried = ~use_runs & (chosen.variance == 0) & np.array([merged.select([name]).binary for name in merged.models])
     gap = run_gap(merged, runs=GAP_RUNS)
     reasons = {
@@ -252,9 +253,10 @@ def repeats(
         "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
         "some runs lack questions, and their means differ for that too": summary.lack_questions & use_runs,
         "some runs lack questions": summary.lack_questions & ~use_runs,
-        f"pooled over {len(merged.variants)} prompt variants, whose spread is in the interval": np.full(
-            n.shape, len(merged.variants) > 1
-        ),
+        **{
+            f"pooled over {count} prompt variants, whose spread is in the interval": n_variants == count
+            for count in np.unique(n_variants[n_variants > 1])
+        },
         LIMITED_GAP: gap.is_limited,
     }
     return Repeats(
