@@ -1,5 +1,7 @@
 """Checkpoints, providers, greedy runs and unpaired comparisons: against scipy's tests, and by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -225,6 +227,19 @@ def test_providers_compares_runs_of_two_labels_or_of_two_sources():
         hs.providers(first, "m")
     with pytest.raises(UnknownNameError, match="n"):
         hs.providers(first, "m", "n")
+
+
+def test_providers_takes_one_benchmark_of_two_names_as_the_same():
+    """By hand: on questions 1 and 2, 3/4 against 1/2; two tables of one benchmark are named after their files."""
+    first = hs.Cells.from_scores("one", ["m"], ["1", "2", "3"], [[[1, 1], [0, 1], [1, 1]]])
+    second = hs.Cells.from_scores("two", ["m"], ["1", "2"], [[[0, 1], [0, 1]]])
+    with pytest.warns(HowsureWarning, match="one and two have 2 question ids in common, and are compared as one"):
+        [row] = hs.providers(first, "m", other=second)
+    assert (row["benchmark"], row["n_questions"], row["difference"]) == ("one", 2, 0.25)
+    other = hs.Cells.from_scores("two", ["m"], ["7", "8"], [[[0, 1], [0, 1]]])
+    for unlike in (other, [second, replace(other, benchmark="three")]):  # no common question; two benchmarks
+        with pytest.raises(InputError, match="no benchmark is on both sides; .*--as-benchmark NAME"):
+            hs.providers(first, "m", other=unlike)
 
 
 def test_the_commands_print_what_the_functions_return(howsure, tmp_path):

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -400,7 +401,7 @@ def providers(
     if other is None and (b is None or a == b):
         raise InputError("the same runs on both sides", where="providers", remedy="name another model as b")
     first = to_runs(data)
-    second = first if other is None else to_runs(other)
+    second = first if other is None else _name_alike(first, to_runs(other))
     sides = ((first, a), (second, a if b is None else b))
     for runs, name in sides:
         models = sorted({model for each in runs.values() for run in each for model in run.models})
@@ -416,7 +417,11 @@ def providers(
         if all(benchmark in runs and have(runs[benchmark], name) for runs, name in sides)
     ]
     if not common:
-        raise InputError("no benchmark is on both sides", where="providers", remedy="give runs on the same questions")
+        raise InputError(
+            "no benchmark is on both sides",
+            where="providers",
+            remedy="give runs on the same questions; if these are, --as-benchmark NAME calls both alike",
+        )
     return Results(
         tuple(
             comparisons.providers(
@@ -430,6 +435,19 @@ def providers(
             for benchmark in common
         )
     )
+
+
+def _name_alike(first: dict[str, list[Cells]], second: dict[str, list[Cells]]) -> dict[str, list[Cells]]:
+    """Return the second runs; under the name of the first if each has one benchmark and question ids agree."""
+    if len(first) != 1 or len(second) != 1 or first.keys() == second.keys():
+        return second
+    [(name, runs)], [(other, other_runs)] = first.items(), second.items()
+    ids, other_ids = ({question for run in each for question in run.questions} for each in (runs, other_runs))
+    if not (common := len(ids & other_ids)):
+        return second
+    line = f"{name} and {other} have {common} question [id|ids] in common, and are compared as one benchmark"
+    warnings.warn(inflect_text(line, common), HowsureWarning, stacklevel=3)
+    return {name: [replace(run, benchmark=name) for run in other_runs]}
 
 
 def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
