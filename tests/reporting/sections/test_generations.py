@@ -1,6 +1,7 @@
 """What more generations buy: runs that grow, standard errors against k, the budget frontier."""
 
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -21,8 +22,10 @@ from howsure.reporting.sections.generations import (
 )
 from howsure.reporting.sections.score_table import order_models, split_greedy_runs
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 from howsure.stats.planning.cost import Cost
 from howsure.stats.planning.variance_components import VarianceComponents
+from howsure.stats.prompts.components import estimate_components
 from howsure.stats.scores.score import score
 
 RNG = np.random.default_rng(4)
@@ -197,6 +200,25 @@ def test_several_prompts_are_planned_with_and_without():
     assert min(one) > 0.13
     assert min(found["se"]) < 0.06
     assert max(found["n_variants"]) == 19  # the default prompt was not drawn
+
+
+def test_the_run_has_the_error_of_the_table_in_new_prompts_and_of_its_cells():
+    """The table's error is `variants`' for new questions and prompts, here of a model that lacks a fifth of the cells."""
+    draw = np.random.default_rng(8)
+    n = 3 * (draw.random((1, 30, 6)) < 0.8)
+    p = np.clip(draw.beta(2, 2, (1, 30, 1)) + draw.normal(0, 0.1, (1, 1, 6)) + draw.normal(0, 0.2, (1, 30, 6)), 0, 1)
+    total = draw.binomial(n, p).astype(float)
+    cube = Cube("b", ("m",), tuple(map(str, range(30))), tuple(map(str, range(6))), n, total, total)
+    estimated = estimate_components(cube)
+    assert estimated.interaction[0] > 0
+    errors, frontier = section_of(cube.cells(), cube=cube)[0].items[1:]
+    error = math.sqrt(estimated.variance()[0])
+    assert f", {error:.4f} with 3 (the point)" in errors.caption
+    assert (
+        f"{180 - (n > 0).sum()} of the 180 pairs of a question and a prompt have no generation of m" in errors.caption
+    )
+    printed = float(re.search(r"for a standard error of (\S+) \(cross\)", frontier.caption)[1])
+    assert printed == pytest.approx(error, rel=0.006)
 
 
 def test_kinds_of_design_that_are_the_same_are_told_once():

@@ -15,7 +15,12 @@ from howsure.stats.comparisons.pairs import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.cost import Cost, ModelUsage, compare_costs
-from howsure.stats.planning.pilot import components_from_cells, components_from_cube, split_score_error
+from howsure.stats.planning.pilot import (
+    components_from_cells,
+    components_from_cube,
+    split_prompt_error,
+    split_score_error,
+)
 from howsure.stats.planning.plan import plan, tabulate_designs
 from howsure.stats.planning.variance_components import VarianceComponents, power_of
 from howsure.stats.prompts.components import estimate_components
@@ -358,6 +363,43 @@ def test_more_generations_do_not_promise_a_larger_error(question, error):
         # errors of the two parts of a pilot cancel in their sum, so that single generations are known best
         pilot = np.sqrt(VarianceComponents(**noise, total_se=max(error, 0.02)).variance(200, K, assurance=assurance))
         assert np.all(np.diff(pilot) <= 1e-12)
+
+
+def test_the_error_over_prompts_is_that_of_the_cells_at_hand():
+    """By hand: the mean is linear in the cells, so that moving one cell at a time gives the weight of each."""
+    rng = np.random.default_rng(3)
+    N, S = 12, 5
+    p = rng.uniform(0.2, 0.8, (N, 1)) + rng.normal(0, 0.1, (1, S)) + rng.normal(0, 0.25, (N, S))
+    n = rng.integers(2, 6, (1, N, S)) * (rng.random((1, N, S)) < 0.8)
+    total = rng.binomial(n, np.clip(p, 0, 1)).astype(float)
+
+    def cube_of(total):
+        names = (("a",), tuple(map(str, range(N))), tuple(map(str, range(S))))
+        return Cube("demo", *names, n, total, total)
+
+    cube = cube_of(total)
+    estimated, parts = estimate_components(cube), split_prompt_error(cube, "a")
+    assert min(estimated.question[0], estimated.variant[0], estimated.interaction[0]) > 0
+    by_hand = estimated.question[0] / N + estimated.variant[0] / S
+    for _, q, s in np.argwhere(n > 0):
+        moved = total.copy()
+        moved[0, q, s] += n[0, q, s]
+        weight = estimate_components(cube_of(moved)).mean[0] - estimated.mean[0]
+        right, k = total[0, q, s], n[0, q, s]
+        by_hand += weight**2 * (estimated.interaction[0] + right * (k - right) / (k * (k - 1)) / k)
+    assert parts.standard_error == pytest.approx(math.sqrt(by_hand))
+    assert parts.table_error == pytest.approx(math.sqrt(by_hand))
+    assert parts.components == components_from_cube(cube, "a")
+    # as if all cells had as many generations as those at hand
+    assert parts.standard_error > math.sqrt(parts.components.variance(N, n[n > 0].mean(), S))
+
+
+def test_a_negative_interaction_is_in_the_error_of_the_table_alone():
+    """By hand: K is the same in all cells, so that the parts are those of the design."""
+    scores = [[[[1, 1], [1, 0]], [[0, 1], [0, 0]], [[1, 1], [0, 1]]]]
+    parts = split_prompt_error(Cube.from_scores("demo", ["a"], list("pqr"), ["v1", "v2"], scores), "a")
+    assert parts.standard_error == pytest.approx(math.sqrt(parts.components.variance(3, 2, 2)))
+    assert parts.table_error == pytest.approx(math.sqrt(0.25 / 3 / 3 + 0.125 / 2 - 0.125 / 6 + 0.25 / 12))
 
 
 def test_one_question_and_one_model_say_little():

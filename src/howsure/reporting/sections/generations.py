@@ -23,9 +23,9 @@ from howsure.stats.planning import (
     ErrorParts,
     StudyDesign,
     VarianceComponents,
-    components_from_cube,
     cost_per_cell,
     plan,
+    split_prompt_error,
     split_score_error,
 )
 from howsure.stats.repeats import Convergence, convergence
@@ -52,8 +52,7 @@ class ModelPilot:
     n_failed
         Generations without a score, which are in no cell.
     score_error
-        Parts of the standard error of the score; None with several prompts, where the error of the table of scores is
-        for these prompts.
+        Parts of the standard error of the run: with one prompt of the score, with several of the mean over prompts.
     n_default
         Generations with the default prompt, which was not drawn and is in no cell.
     """
@@ -71,6 +70,11 @@ class ModelPilot:
     def n_generations(self) -> float:
         """Mean number of generations per question and prompt."""
         return float(self.counts.mean())
+
+    @property
+    def n_missing(self) -> int:
+        """Cells of a question and a prompt without a generation."""
+        return self.n_questions * self.n_variants - len(self.counts)
 
     @property
     def run_error(self) -> float:
@@ -143,19 +147,19 @@ def build_generations_section(
 def _estimate_pilot(cells: Cells, cube: Cube | None, model: str) -> ModelPilot | None:
     """Return the variance components of a model; None if they are unknown or there is no noise.
 
-    With a single prompt they make up the squared standard error of the table of scores, unless data noise is estimated
-    below 0.
+    They make up the squared standard error of the table of scores (with several prompts that in new prompts), unless
+    data noise, or the interaction of question and prompt, is estimated below 0.
     """
-    parts, n_default = None, 0
+    n_default = 0
     if cube is None or model not in cube.models:
         n, n_variants = cells.n[cells.index(model)][:, None], 1
         parts = split_score_error(cells, model)
-        components = parts.components
     else:
         n = cube.drawn.n[cube.index(model)]
         n_variants = int(np.sum(np.any(n > 0, axis=0)))
         n_default = int(cube.n[cube.index(model)].sum() - n.sum())
-        components = components_from_cube(cube, model)
+        parts = split_prompt_error(cube, model)
+    components = parts.components
     if not components.is_separable or not components.single > 0:
         return None
     n_failed = 0 if cells.failed is None else int(cells.failed[cells.index(model)].sum())
@@ -235,6 +239,12 @@ def _build_error_figure(
         several=several,
         in_clusters=in_clusters,
     )
+    if several and first.n_missing:
+        n_cells = first.n_missing + len(first.counts)
+        caption += (
+            f" {first.n_missing:,} of the {n_cells:,} pairs of a question and a prompt have no generation of "
+            f"{first.model}, which the error of these data takes into account."
+        )
     caption += _describe_table_error(first)
     if len(drawn) < len(pilots):
         caption += f" Drawn for {len(drawn)} of {len(pilots):,} models."
@@ -253,8 +263,11 @@ def _describe_table_error(pilot: ModelPilot) -> str:
     if pilot.score_error is None or math.isclose(pilot.run_error, pilot.score_error.table_error, rel_tol=1e-9):
         return ""
     places = choose_decimals(np.array([pilot.run_error, pilot.score_error.table_error])) + 1
+    noise, error = "data noise", "error"
+    if pilot.n_variants > 1:
+        noise, error = "interaction of question and prompt", "error in new prompts"
     return (
-        f" The data noise of {pilot.model} is estimated below 0 and counts as 0 here; the table of scores, whose error "
+        f" The {noise} of {pilot.model} is estimated below 0 and counts as 0 here; the table of scores, whose {error} "
         f"contains the estimate, has {format_number(pilot.score_error.table_error, places)}."
     )
 

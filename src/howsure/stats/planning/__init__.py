@@ -23,6 +23,7 @@ from howsure.stats.planning.pilot import (
     components_from_accuracy,
     components_from_cells,
     components_from_cube,
+    split_prompt_error,
     split_score_error,
 )
 from howsure.stats.planning.plan import (
@@ -66,6 +67,7 @@ __all__ = [
     "plan",
     "se_for_detecting",
     "se_for_width",
+    "split_prompt_error",
     "split_score_error",
     "tabulate_designs",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "components_from_accuracy",
     "components_from_cells",
     "components_from_cube",
+    "split_prompt_error",
     "split_score_error",
 ]
 
@@ -265,11 +266,11 @@ class ErrorParts(NamedTuple):
     """The parts of the standard error of a score, and what they make up for the generations at hand."""
 
     components: VarianceComponents
-    """D (`question`, at least 0) and E (`generation`), of which the standard error is computed for any design."""
+    """Components, none below 0, of which the standard error is computed for any design: D is `question`."""
     standard_error: float
     """Standard error with the generations at hand, from these components."""
     table_error: float
-    """Standard error of `score`, which is smaller where the estimate of D is below 0."""
+    """Standard error of `score`, or of the mean over prompts, which is smaller where D, or vQS, is below 0."""
 
 
 def split_score_error(cells: Cells, model: str) -> ErrorParts:
@@ -310,6 +311,43 @@ def split_score_error(cells: Cells, model: str) -> ErrorParts:
     data = max(variance - sampling, 0.0)
     components = replace(components, question=data * int(np.sum(one.answered)))
     return ErrorParts(components, math.sqrt(data + sampling), math.sqrt(variance))
+
+
+def split_prompt_error(cube: Cube, model: str) -> ErrorParts:
+    """Split the squared standard error of a mean over prompt variants, for new questions in new variants.
+
+    Parameters
+    ----------
+    cube
+        Results; the default prompt is left out.
+    model
+        One of the models.
+
+    Returns
+    -------
+    ErrorParts
+        `components` are those of `components_from_cube`.
+
+    Notes
+    -----
+    `standard_error` adds up the terms of `PromptComponents.parts`, a negative one as 0. They are those of the cells at
+    hand: with missing cells, or unequal numbers of generations, the error is larger than that of as many generations in
+    equal cells. `table_error` is that of `PromptComponents.variance`, which contains a negative vQS.
+
+    Examples
+    --------
+    >>> scores = [[[[1, 1], [1, 0]], [[0, 1], [0, 0]], [[1, 1], [0, 1]]]]
+    >>> cube = Cube.from_scores("demo", ["a"], ["q1", "q2", "q3"], ["v1", "v2"], scores)
+    >>> parts = split_prompt_error(cube, "a")
+    >>> round(parts.standard_error, 3), round(parts.table_error, 3)
+    (0.333, 0.3)
+    """
+    estimated = estimate_components(cube.drawn.select([model]))
+    terms = np.maximum(estimated.parts[:, 0], 0)
+    if math.isnan(terms[3]):  # from one generation per cell, the third term holds the fourth
+        terms = terms[:3]
+    table_error = math.sqrt(estimated.variance()[0])
+    return ErrorParts(components_from_cube(cube, model), math.sqrt(terms.sum()), table_error)
 
 
 def components_from_accuracy(
