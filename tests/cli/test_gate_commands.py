@@ -6,8 +6,11 @@ import sys
 from xml.etree import ElementTree as ET
 
 import pytest
+from helpers.stored_rows import open_run
+from helpers.stored_rows import row as stored_row
 
 import howsure as hs
+from howsure.store import manifest
 
 
 @pytest.fixture(autouse=True)
@@ -259,6 +262,25 @@ def test_metrics_and_models_that_are_named(howsure, tables):
     assert (code, "--metric" in err) == (2, True)
     code, out, _ = howsure("gate", tables["base"], tables["worse"], "--a", "m", "--b", "m")
     assert (code, out.split()[0]) == (1, "FAIL")
+
+
+def test_a_model_at_other_settings_in_each_path_is_judged_as_two(howsure, tmp_path):
+    """Planted: the model is always right at one temperature and never at the other; read together they are two."""
+    for name, temperature, score in (("cold", 0.0, 1.0), ("hot", 1.0, 0.0)):
+        about = manifest.Manifest(
+            models={"m": manifest.ModelRecord(name="m", kind="openai", settings={"temperature": temperature})},
+            benchmarks={"b": {}},
+        )
+        with open_run(tmp_path / name) as folder:
+            about.save(tmp_path / name)
+            folder.append([
+                stored_row(f"q{q}", g, model="m", benchmark="b", score=score, request=f"{name} {q} {g}")
+                for q in range(30) for g in (1, 2)
+            ])  # fmt: skip
+    code, out, _ = howsure("gate", tmp_path / "cold", tmp_path / "hot", "--at-least", 0.5, "--format", "json")
+    assert (code, [(row["model"], row["verdict"]) for row in json.loads(out)]) == (
+        1, [("m (temperature=0.0)", "pass"), ("m (temperature=1.0)", "fail")]
+    )  # fmt: skip
 
 
 def test_sentences_fit_the_terminal_and_no_name_controls_it(howsure, tables, monkeypatch):

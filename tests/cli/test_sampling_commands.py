@@ -22,15 +22,20 @@ def test_the_list_of_benchmarks_fits_the_terminal_and_is_whole_in_the_wide_forma
     assert all(line.endswith(f"  {row['title']}") for line, row in zip(lines[1:], rows, strict=True))
 
 
-@pytest.mark.parametrize("claim", ["these-questions", "new-questions"])
-def test_the_table_after_a_run_has_the_claim_of_the_rule_that_stopped_it(howsure, tmp_path, claim):
+@pytest.mark.parametrize(
+    ("claim", "level", "width"),
+    [("these-questions", 0.95, 0.25), ("new-questions", 0.95, 0.25), ("new-questions", 0.5, 0.12)],
+)
+def test_the_table_after_a_run_has_the_claim_and_level_of_the_rule_that_stopped_it(
+    howsure, tmp_path, claim, level, width
+):
     """The interval of the table is no wider than `until` promised."""
     (tmp_path / "exp.yaml").write_text(
         "benchmark: {name: population, size: 100}\nmodels: [simulated/medium]\ngenerations: 20\n"
-        f"until: {{width: 0.25, claim: {claim}}}\n"
+        f"until: {{width: {width}, claim: {claim}, level: {level}}}\n"
     )
     code, out, err = howsure("run", tmp_path / "exp.yaml", "--format", "json")
     [row] = json.loads(out)
-    assert (code, row["claim"]) == (0, claim)
-    assert row["high"] - row["low"] < 0.25
+    assert (code, row["claim"], row["level"]) == (0, claim, level)
+    assert row["high"] - row["low"] < width
     assert "stopped after" in err

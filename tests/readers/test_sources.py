@@ -330,3 +330,12 @@ def test_one_name_for_the_benchmarks_of_folders_keeps_settings_apart(tmp_path):
         [cells] = hs.read(paths, benchmark="b")
     assert cells.models == ("m (temperature=0.0)", "m (temperature=1.0)")
     assert [cells.models for cells in hs.read(paths)] == [("m",), ("m",)]
+
+
+def test_lines_on_several_folders_at_other_settings_are_counted_in_one(tmp_path):
+    paths = [_write_settings(tmp_path / f"{t}", t, temperature=t) for t in (0.0, 0.5, 1.0)]
+    with pytest.warns(HowsureWarning) as caught:
+        [cells] = hs.read(paths)
+    assert cells.models == ("m (temperature=0.0)", "m (temperature=0.5)", "m (temperature=1.0)")
+    [line] = [str(one.message) for one in caught]
+    assert line.endswith("are two models (1 more of this kind)")

@@ -115,6 +115,8 @@ class SampledExperiment(NamedTuple):
     """The reference results that the experiment borrows from."""
     claim: MeanClaim = "new-questions"
     """What the interval is about that ended the run; the usual claim without `until`."""
+    level: float = 0.95
+    """Coverage of that interval."""
 
 
 def sample_experiment(
@@ -126,7 +128,7 @@ def sample_experiment(
     simulate: bool = False,
     lines: TextIO | None = None,
 ) -> SampledExperiment:
-    """Run an experiment and return its exit code, the results that it borrows from, and the claim of its rule to stop.
+    """Run an experiment and return its exit code, the results it borrows from, and claim and level of its rule to stop.
 
     `simulate` puts simulated models in place of its models. `lines` receives progress as JSON lines for a program, in
     place of the progress for a person.
@@ -145,16 +147,19 @@ def sample_experiment(
         return SampledExperiment(run_inspect_task(described, folder, retry=retry, lines=lines))
     if described.judge is not None:
         return SampledExperiment(_sample_and_judge(described, folder, retry=retry, lines=lines))
+    stopping = described.stopping
+    # With one generation the error for these questions is not known.
+    is_repeated = any(config.generations > 1 for config in described.models)
+    claim = stopping.claim if stopping is not None and is_repeated else "new-questions"
+    level = stopping.level if stopping is not None else 0.95
     first = select_reference(described)
     if first is not None:
-        return SampledExperiment(_sample_reference_first(described, first, folder, retry=retry, lines=lines))
-    stopping = described.stopping
+        code = _sample_reference_first(described, first, folder, retry=retry, lines=lines)
+        return SampledExperiment(code, claim=claim, level=level)
     borrow = stopping.borrow if stopping is not None else None
     reference = read(_resolve(described.base, borrow)).cells() if borrow is not None else None
     code = run_experiment(described, folder, retry=retry, reference=reference, lines=lines)
-    # With one generation the error for these questions is not known.
-    is_repeated = any(config.generations > 1 for config in described.models)
-    return SampledExperiment(code, reference, stopping.claim if stopping and is_repeated else "new-questions")
+    return SampledExperiment(code, reference, claim, level)
 
 
 def _sample_reference_first(

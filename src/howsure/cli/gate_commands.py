@@ -159,13 +159,21 @@ def gate(
 
 
 def _check_one_candidate(inputs: CommandInputs, bar: float) -> None:
-    """Refuse several paths that answer the same questions with the same model: one of them may be meant as baseline."""
+    """Refuse several paths that answer the same questions with the same model: one of them may be meant as baseline.
+
+    A model that has other settings in each path is read as several models, and is not refused here.
+    """
     import numpy as np
 
+    if len(inputs.paths) == 1:
+        return
+    read_together = {name for cells in inputs.results.cells() for name in cells.models}
     path_of: dict[tuple[str, str, str], str] = {}
-    for path in inputs.paths if len(inputs.paths) > 1 else ():
+    for path in inputs.paths:
         for cells in replace(inputs, paths=(path,)).results.cells():
             for name, n in zip(cells.models, cells.n, strict=True):
+                if name not in read_together:
+                    continue
                 keys = [(cells.benchmark, name, cells.questions[i]) for i in np.flatnonzero(n)]
                 first = next((path_of[key] for key in keys if key in path_of), None)
                 if first is not None:

@@ -365,13 +365,13 @@ def run(
         return
     lines = sys.stdout if json_lines else None
     with _serve_live(folder) if live else contextlib.nullcontext():
-        code, reference, claim = sample_experiment(
+        code, reference, claim, level = sample_experiment(
             experiment, folder, retry=retry is not None, shard=shard, simulate=simulate, lines=lines
         )
     if not json_lines and code != INTERRUPTED and read_rows(folder, ["model"]).num_rows:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HowsureWarning)  # the run has just printed them
-            result = hs.score(folder, borrow=reference, claim=claim)
+            result = hs.score(folder, borrow=reference, claim=claim, level=level)
         print_result(result, form)
     sys.exit(code)
 

@@ -335,8 +335,8 @@ def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[
             for kind, what in _list_pooled_differences(about, run, label):
                 lines.setdefault(kind, []).append(f"{path} and {earlier}: {name} {what}")
     for each in lines.values():
-        for line in _shorten_lines(each):
-            warnings.warn(line, HowsureWarning, stacklevel=5)
+        more = f" ({len(each) - 1} more of this kind)" if len(each) > 1 else ""
+        warnings.warn(each[0] + more, HowsureWarning, stacklevel=5)
     return dict(zip(paths, labels, strict=True))
 
 
