@@ -28,8 +28,8 @@ __all__ = ["RunSource", "has_answers"]
 _COLUMNS = (*KEY, "score", "answer", "created")
 #: Note on scores that a judge gave.
 JUDGED = (
-    "the scores are a judge's opinion; howsure review --random N collects people's labels, and howsure score "
-    "--calibrate corrects the scores by them"
+    "the scores are a judge's opinion; howsure review --random N collects people's labels, and --calibrate of score, "
+    "compare and report corrects the scores by them"
 )
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"

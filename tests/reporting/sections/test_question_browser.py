@@ -149,9 +149,9 @@ def test_suspects_come_first_then_those_that_divide_the_most():
     assert told["total"] == [[0, 1, 3, 2, 0]]
     assert told["score"] == [0, 0.5, 0.75, 1, None]
     assert one.lead.endswith(
-        "(scores alone were read). Questions come in this order: suspected label errors first, then those on which generations agree least."
+        "(no texts were read). Questions come in this order: suspected label errors first, then those on which generations agree least."
     )
-    assert one.left_out == ("prompts and generations of 5 questions (scores alone were read)",)
+    assert one.left_out == ("prompts and generations of 5 questions (no texts were read)",)
     assert not one.text_files
 
 

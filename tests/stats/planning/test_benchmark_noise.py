@@ -151,6 +151,12 @@ def test_every_column_and_one_benchmark_at_a_time():
     ]
     assert [name for name in every if name not in few] == added
     assert every["n_models"].tolist() == [4]
+    chance = "fewer than five models: chance decides n_negative_tau"
+    assert chance in every["note"][0]
+    assert chance not in few["note"][0]  # nor is the column there
+    five = replace(measure_noise(draw_cells(1, models=6)[0]), every_column=True)
+    assert five.n_models.tolist() == [5]
+    assert chance not in five["note"][0]
     assert every["se_score_prediction"] == pytest.approx(np.sqrt(noise.score_prediction / 40))
     assert every["se_score_data"] == pytest.approx(np.sqrt(noise.score_data / 40))
     with pytest.raises(InputError, match="the noise of 0 benchmarks"):

@@ -306,7 +306,8 @@ def test_a_pilot_of_single_generations_plans_single_generations():
     limit = noise.total * math.exp(0.8416212335729143 * noise.total_se / noise.total)
     assert result.best[:3] == (math.ceil(limit / 0.0004), 1, 1)
     assert set(result.n_generations) == {1}
-    assert "only single generations can be planned" in result.columns()["note"][0]
+    conclusion = "only single generations can be planned, because data and prediction noise are not known separately"
+    assert conclusion in result.columns()["note"][0].split("; ")
     short = plan(noise, se=0.02, available=200)
     assert short.best is None
     assert (

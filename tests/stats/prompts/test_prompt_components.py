@@ -69,6 +69,12 @@ def test_missing_cells_and_unequal_generations_against_projections(seed):
     assert f"{n_missing} of 24 cells are missing and are filled" in ours.note[0]
 
 
+def test_scores_of_whole_benchmarks_are_named_beside_one_question():
+    """A table with a row per model and variant has no question."""
+    whole = Cube.from_means("b", ["a"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7]]))
+    assert estimate_components(whole).note[0].startswith("one question, or scores of whole benchmarks: ")
+
+
 def test_missing_cells_are_counted_among_those_of_the_model():
     """By hand: the first model has all 3 x 3 cells, the second lacks one of 9, the third a variant and one of 6."""
     n = np.full((3, 3, 3), 2)

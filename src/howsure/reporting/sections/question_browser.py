@@ -152,7 +152,7 @@ def build_question_browser(
         text_files[f"{folder}/{file}"] = render_text_file(browser, back)
     addresses = ["", *(f"{quote(folder, safe='')}/{file}" for file in files)]
     missing = len(names) - len(page_of)
-    reason = "scores alone were read" if texts is None else "they are not in this page, or none are stored"
+    reason = "no texts were read" if texts is None else "they are not in this page, or none are stored"
     left_out = (f"prompts and generations of {format_count(missing, 'question')} ({reason})",) if missing else ()
     lead = _describe_contents(cells, [len(one) for one in contents], folder, texts, has_label_errors=bool(label_errors))
     return QuestionBrowser(part, cells.benchmark, lead, build_scripts(0, addresses), text_files, left_out)
@@ -226,7 +226,7 @@ def _describe_contents(
     first = "suspected label errors first, then those" if has_label_errors else "first those"
     order = f"Questions come in this order: {first} on which generations agree least."
     if texts is None or not sum(counts):
-        reason = "scores alone were read" if texts is None else "none are stored, or the page has no space for one"
+        reason = "no texts were read" if texts is None else "none are stored, or the page has no space for one"
         return (
             "The page shows the score of each model on a question; prompts and generations are not in this page "
             f"({reason}). {order}"

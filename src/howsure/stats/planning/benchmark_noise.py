@@ -35,6 +35,9 @@ CLOSE_ERRORS = 5.0
 LOWEST_SCORE = 0.05
 #: Two-sided level of the test that the column `detectable` refers to.
 _LEVEL = 0.95
+
+#: Fewest models whose number of questions with a negative tau says something.
+_MIN_MODELS = 5
 #: Why the parts of the error are not there.
 ONE_GENERATION = "one generation per question: data and prediction noise cannot be separated"
 
@@ -186,6 +189,7 @@ class BenchmarkNoise(Result):
             "one generation per question: data and prediction noise are unknown": np.isnan(self.difference_data)
             & (self.n_pairs > 0),
             "no two models are close": self.n_pairs == 0,
+            "fewer than five models: chance decides n_negative_tau": (self.n_models < _MIN_MODELS) & self.every_column,
             f"for models of accuracy {self.accuracy:g}": np.full(rows, not math.isnan(self.accuracy)),
             of: np.full(rows, bool(of)),
         }

@@ -253,7 +253,11 @@ def plan(
         first.append((plain, f"plain plan: {search.merit()} if the noise were exactly as estimated"))
     N, S, K = (np.append([row[0][i] for row in first], rest).astype(np.int64) for i, rest in enumerate((N, S, K)))
     remarks = [*(row[1] for row in first), *remarks]
-    unsplit = "" if components.is_separable else "so only single generations can be planned"
+    unsplit = (
+        ""
+        if components.is_separable
+        else "only single generations can be planned, because data and prediction noise are not known separately"
+    )
     is_most = best is not None and best[1] == max_variants > 1
     bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
     no_design = "" if best else search.reason()

@@ -257,7 +257,8 @@ class PromptComponents(Result):
             {
                 "no scores": n == 0,
                 "one variant: the noise of the prompt is unknown": (S == 1) | ((not crossed) & (n == N) & (n > 0)),
-                "one question: what is the prompt's and what is the question's cannot be separated": N == 1,
+                "one question, or scores of whole benchmarks: what is the prompt's and what is the questions' cannot "
+                "be separated": N == 1,
                 "one generation per cell: interaction and generation are one, "
                 f"{'the residual' if crossed else 'together with the variant'}": single & (N > 1) & (S > 1),
                 "questions share too few variants: not one crossed design": crossed & (n > 0) & ~self.fit.connected,

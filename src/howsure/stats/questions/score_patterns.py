@@ -130,8 +130,9 @@ class ScoreAudit(Results):
                 line += f" These scores cannot show: {'; '.join(missing)}."
             lines.append(line)
         last = (
-            "Answers on which models agree against the label were not looked for: that takes run folders or logs. Hard "
-            "questions and chance make the same patterns: read the questions before you leave one out."
+            "Answers on which models agree against the label were not looked for: that takes run folders, logs, or "
+            "tables with answers and targets. Hard questions and chance make the same patterns: read the questions "
+            "before you leave one out."
         )
         return "\n".join([table, *lines, last])
 
