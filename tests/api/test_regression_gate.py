@@ -160,6 +160,18 @@ def test_junit_is_read_by_a_parser():
     assert skipped[0][0].find("skipped") is not None
 
 
+def test_what_an_inconclusive_gate_counts_as():
+    result = hs.gate(_frame({"a": [1] * 3}), _frame({"a": [1] * 3}))
+    assert result.verdict == "inconclusive"
+    (failed,) = ET.fromstring(result.to_junit(inconclusive="fail"))
+    assert (failed.attrib["failures"], failed.attrib["skipped"]) == ("1", "0")
+    assert failed[0].find("failure").attrib["message"] == "inconclusive"
+    (passed,) = ET.fromstring(result.to_junit(inconclusive="pass"))
+    assert (passed.attrib["failures"], passed.attrib["skipped"], len(passed[0])) == ("0", "0", 0)
+    assert "counts as fail" in result.to_markdown(inconclusive="fail")
+    assert "counts as" not in result.to_markdown()
+
+
 def test_markdown_of_hostile_names_is_text():
     text = hs.gate(_frame({"a|b<img src=x>\x1b[31m`": BROKEN}), _frame({"[x](y)": RIGHT})).to_markdown()
     assert "<img" not in text

@@ -248,6 +248,7 @@ def test_a_model_and_itself_have_the_error_of_two_runs_and_a_line_says_so(howsur
     code, _, err = howsure("compare", table, "--a", "big", "--b", "big")
     assert (code, err.count("\n")) == (0, 1)
     assert "big is compared with itself: the difference is 0" in err
+    assert "howsure providers --other" in err
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -179,6 +179,22 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(howsure, table
         assert str(tmp_path / "none" / "file") in err
 
 
+def test_markdown_and_rows_are_not_printed_together(howsure, tables):
+    code, out, err = howsure("gate", tables["base"], tables["worse"], "--markdown", "-", "--format", "json")
+    assert (code, out, "--markdown FILE" in err) == (2, "", True)
+
+
+def test_an_inconclusive_gate_that_fails_is_a_failure_in_junit(howsure, tmp_path):
+    rows = "benchmark,model,question,score\n" + "".join(f"b,m,{i},{i % 2}\n" for i in range(4))
+    (tmp_path / "old.csv").write_text(rows)
+    (tmp_path / "new.csv").write_text(rows)
+    arguments = [tmp_path / "old.csv", tmp_path / "new.csv", "--junit", tmp_path / "j.xml"]
+    assert howsure("gate", *arguments, "--inconclusive", "fail")[0] == 1
+    assert 'failures="1" skipped="0"' in (tmp_path / "j.xml").read_text()
+    assert howsure("gate", *arguments)[0] == 3
+    assert 'failures="0" skipped="1"' in (tmp_path / "j.xml").read_text()
+
+
 def test_one_path_as_both_is_said(howsure, tables):
     _, _, err = howsure("gate", tables["base"], tables["base"])
     assert "is both baseline and candidate" in err

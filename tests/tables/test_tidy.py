@@ -64,6 +64,17 @@ def test_a_row_per_generation_under_the_names_of_other_tools(tmp_path):
     assert cells.total.tolist() == [[2.0, 1.0]]
 
 
+def test_questions_without_scores_are_said_to_be_a_benchmark(tmp_path):
+    path = tmp_path / "my questions.csv"
+    path.write_text("text,key\nWhat is 1 + 1?,2\nWhat is 2 + 2?,4\n")
+    with pytest.raises(InputError, match="the benchmark of an experiment: {file: NAME, question: COLUMN"):
+        hs.preview(path)
+    path.write_text("model,text,key\nm,What is 1 + 1?,2\n")
+    with pytest.raises(InputError) as caught:
+        hs.preview(path)
+    assert "experiment" not in str(caught.value)
+
+
 def test_several_benchmarks_in_one_table_and_ids_stay_text(tmp_path):
     text = "benchmark,model,question,score\nb,007,1,1\nb,007,01,0\na,true,1,1\n"
     a, b = hs.read(write(tmp_path, text))

@@ -267,7 +267,8 @@ def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
     if not is_allowed:
         check_two_models(a, b, where="compare")
     elif a == b:
-        line = f"{a} is compared with itself: the difference is 0, and its interval is that of two runs of the model"
+        line = f"{a} is compared with itself: the difference is 0, and its interval is that of two runs of the model; "
+        line += "howsure providers --other PATH compares results of one model from two places"
         warnings.warn(line, HowsureWarning, stacklevel=3)
 
 

@@ -91,13 +91,19 @@ class GateResult(Results):
     def __str__(self) -> str:
         return "\n".join([f"{self.verdict.upper()}", *self.describe()])
 
-    def to_markdown(self) -> str:
-        """Return a short text for a pull request."""
-        return "".join(f"{line}\n" for line in _write_markdown(self))
+    def to_markdown(self, *, inconclusive: GateVerdict = "inconclusive") -> str:
+        """Return a short text for a pull request, which says where an inconclusive gate counts as pass or fail."""
+        return "".join(f"{line}\n" for line in _write_markdown(self, inconclusive))
 
-    def to_junit(self) -> str:
-        """Return the verdicts as JUnit XML: a test for each benchmark and model, and for each broken question."""
-        return _write_junit(self)
+    def to_junit(self, *, inconclusive: GateVerdict = "inconclusive") -> str:
+        """Return the verdicts as JUnit XML: a test for each benchmark and model, and for each broken question.
+
+        Parameters
+        ----------
+        inconclusive
+            What an inconclusive verdict counts as: a failure, a pass, or a test that was skipped.
+        """
+        return _write_junit(self, inconclusive)
 
 
 def gate(
@@ -638,10 +644,13 @@ def _describe_need(gate: Gate) -> Iterator[str]:
 _SIGNS: dict[GateVerdict, str] = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}
 
 
-def _write_markdown(result: GateResult) -> Iterator[str]:
+def _write_markdown(result: GateResult, inconclusive: GateVerdict) -> Iterator[str]:
     """Yield the lines of the text for a pull request."""
     yield f"### {_SIGNS[result.verdict]} howsure gate: {result.verdict}"
     yield ""
+    if inconclusive != result.verdict == "inconclusive":
+        yield f"Inconclusive counts as {inconclusive} here (`--inconclusive {inconclusive}`)."
+        yield ""
     yield "| benchmark | model | verdict | score | difference | at least | at most | questions |"
     yield "|---|---|---|---:|---:|---:|---:|---:|"
     for gate in result.gates:
@@ -675,8 +684,8 @@ def _escape(text: str) -> str:
     return text
 
 
-def _write_junit(result: GateResult) -> str:
-    """Return the verdicts as JUnit XML."""
+def _write_junit(result: GateResult, inconclusive: GateVerdict) -> str:
+    """Return the verdicts as JUnit XML, where an inconclusive one counts as another."""
     root = ET.Element("testsuites", name="howsure gate")
     for gate in result.gates:
         lines = [escape_control_characters(line) for line in describe_gate(gate, result.n_analyses)]
@@ -691,14 +700,15 @@ def _write_junit(result: GateResult) -> str:
                 for name, kind in zip(rows.questions, rows.kinds, strict=True)
                 if kind == "broken"
             ]
-        for name, verdict, text in cases:
+        counted = [inconclusive if verdict == "inconclusive" else verdict for _, verdict, _ in cases]
+        for (name, verdict, text), counts_as in zip(cases, counted, strict=True):
             case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=name)
-            if verdict != "pass":
-                kind = "failure" if verdict == "fail" else "skipped"
+            if counts_as != "pass":
+                kind = "failure" if counts_as == "fail" else "skipped"
                 ET.SubElement(case, kind, message=verdict).text = text
         suite.set("tests", str(len(cases)))
-        suite.set("failures", str(sum(verdict == "fail" for _, verdict, _ in cases)))
-        suite.set("skipped", str(sum(verdict == "inconclusive" for _, verdict, _ in cases)))
+        suite.set("failures", str(counted.count("fail")))
+        suite.set("skipped", str(counted.count("inconclusive")))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

@@ -118,6 +118,9 @@ def gate(
         )
         return
 
+    if str(markdown) == "-" and form not in TEXT_FORMATS:
+        what = f"--markdown - and --format {form} both print, and no program reads the two together"
+        raise InputError(what, where="gate", remedy="write the markdown to a file: --markdown FILE")
     for path in (markdown, junit):
         _check_writable(path)
 
@@ -153,7 +156,7 @@ def gate(
         result = judge(_read_metrics(candidate, metrics), alpha)
     _print_verdict(result, form, list_questions=list_questions)
     # After the verdict has been printed, which a file that cannot be written must not hide.
-    _write(result, markdown, junit)
+    _write(result, markdown, junit, inconclusive or "inconclusive")
     verdict = result.verdict if result.verdict != "inconclusive" or inconclusive is None else inconclusive
     sys.exit(EXIT_CODES[verdict])
 
@@ -251,18 +254,18 @@ def _check_writable(path: Path | None) -> None:
             path.unlink()
 
 
-def _write(result: GateResult, markdown: Path | None, junit: Path | None) -> None:
+def _write(result: GateResult, markdown: Path | None, junit: Path | None, inconclusive: GateVerdict) -> None:
     """Write the verdicts to files, and to the summary of a step of GitHub Actions where there is one."""
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(result.to_markdown())
+            file.write(result.to_markdown(inconclusive=inconclusive))
     if markdown is not None and str(markdown) == "-":
-        print(result.to_markdown())
+        print(result.to_markdown(inconclusive=inconclusive))
     elif markdown is not None:
-        markdown.write_text(result.to_markdown(), encoding="utf-8")
+        markdown.write_text(result.to_markdown(inconclusive=inconclusive), encoding="utf-8")
     if junit is not None:
-        junit.write_text(result.to_junit(), encoding="utf-8")
+        junit.write_text(result.to_junit(inconclusive=inconclusive), encoding="utf-8")
 
 
 def _escape_lines(text: str) -> str:

@@ -290,6 +290,9 @@ def _suggest_column(
     remedy = f"the columns are {text}: name {'one' if len(missing) == 1 else 'them'} with {named}"
     if by_variant:
         remedy += ", or add --wide if each column is a model"
+    if {"question", "score"} <= set(missing) and "model" not in matched:
+        fields = "{file: NAME, question: COLUMN, target: COLUMN}"
+        remedy += f"; questions without scores are the benchmark of an experiment: {fields}"
     if missing == ["score"] and {"answer", "question"} <= matched.keys():
         answers = f"answers of models in {matched['answer']!r} are scored by howsure rescore"
         if "model" not in matched:
