@@ -446,12 +446,20 @@ def repeats(
     """
     check_level(level)
     check_choice("method", method, REPEATS_METHODS)
+    runs_of = to_runs(data)
+    _warn_of_single_runs(list(runs_of.values()))
     return Results(
-        tuple(
-            run_statistics.repeats(runs, n_future=n_future, level=level, method=method)
-            for runs in to_runs(data).values()
-        )
+        tuple(run_statistics.repeats(runs, n_future=n_future, level=level, method=method) for runs in runs_of.values())
     )
+
+
+def _warn_of_single_runs(runs_of: Sequence[Sequence[Cells]]) -> None:
+    """Say that benchmarks of one run each, such as tables that are named by their day, may be runs of one."""
+    single = [runs[0] for runs in runs_of if len(runs) == 1 and runs[0].n.max(initial=0) == 1]
+    if len(single) > 1 and len({(cells.models, cells.questions) for cells in single}) == 1:
+        names = ", ".join(cells.benchmark for cells in single[:3]) + ", ..." * (len(single) > 3)
+        line = f"{names} have one run each of the same models and questions: --as-benchmark NAME makes them runs of one"
+        warnings.warn(line, HowsureWarning, stacklevel=3)
 
 
 def combine(
