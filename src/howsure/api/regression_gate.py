@@ -700,15 +700,15 @@ def _write_junit(result: GateResult, inconclusive: GateVerdict) -> str:
                 for name, kind in zip(rows.questions, rows.kinds, strict=True)
                 if kind == "broken"
             ]
-        counted = [inconclusive if verdict == "inconclusive" else verdict for _, verdict, _ in cases]
-        for (name, verdict, text), counts_as in zip(cases, counted, strict=True):
+        outcomes = [inconclusive if verdict == "inconclusive" else verdict for _, verdict, _ in cases]
+        for (name, verdict, text), counts_as in zip(cases, outcomes, strict=True):
             case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=name)
             if counts_as != "pass":
                 kind = "failure" if counts_as == "fail" else "skipped"
                 ET.SubElement(case, kind, message=verdict).text = text
         suite.set("tests", str(len(cases)))
-        suite.set("failures", str(counted.count("fail")))
-        suite.set("skipped", str(counted.count("inconclusive")))
+        suite.set("failures", str(outcomes.count("fail")))
+        suite.set("skipped", str(outcomes.count("inconclusive")))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
