@@ -196,7 +196,10 @@ def test_exclude_takes_rejected_questions_out_and_says_so():
     assert [one.questions for one in kept] == [("q3",), ("q1",)]
     assert kept[1] is other
     assert told == [
-        "b: 2 of 3 questions left out (1 mislabeled, 1 ambiguous; 2 on one vote)",
+        (
+            "b: 2 of 3 questions left out (1 mislabeled, 1 ambiguous; 2 on one vote)"
+            "; the mean score of the models goes from 0.333 to 0.000"
+        ),
         "b: 1 rejected question not among the results",
         "other: 0 of 1 question left out",
     ]
@@ -205,7 +208,16 @@ def test_exclude_takes_rejected_questions_out_and_says_so():
 def test_exclude_knows_a_question_by_its_content_under_another_id():
     kept, told = exclude([cells()], state(verdict(question="old id")), keys={("b", "q2"): "k1"})
     assert kept[0].questions == ("q1", "q3")
-    assert told[0] == "b: 1 of 3 questions left out (1 mislabeled; 1 on one vote)"
+    # by hand: 0, 1 and 0 of which the 1 is left out
+    assert told[0] == (
+        "b: 1 of 3 questions left out (1 mislabeled; 1 on one vote); the mean score of the models goes from 0.333 to 0.000"
+    )
+
+
+def test_the_mean_score_without_rejected_questions_is_of_the_models_that_have_one():
+    """By hand: a has 0 and 1, b has 1 on the second question alone, c has nothing: .75, and 1 without the first."""
+    some = Cells.from_scores("b", ["a", "b", "c"], ["q1", "q2"], [[[0], [1]], [[], [1]], [[], []]])
+    assert exclude([some], state(verdict()))[1][0].endswith("goes from 0.750 to 1.000")
 
 
 def test_exclude_warns_where_the_content_has_changed():
@@ -313,7 +325,10 @@ def test_exclude_says_on_what_questions_are_left_out_and_keeps_those_on_which_re
     kept, told = exclude([cells([*lines, "q7"])], decide(written))
     assert kept[0].questions == ("q2", "q5", "q7")
     assert told == [
-        "b: 4 of 7 questions left out (2 mislabeled, 2 ambiguous; 1 on one vote, 1 on agreement, 2 on adjudication)",
+        (
+            "b: 4 of 7 questions left out (2 mislabeled, 2 ambiguous; 1 on one vote, 1 on agreement, 2 on adjudication)"
+            "; the mean score of the models goes from 0.429 to 0.333"
+        ),
         "b: 1 question on which reviewers differ not left out: decide by review --adjudicate",
         "b: 1 question on which reviewers are only unsure not left out",
         "b: 1 question on which adjudicators differ: the newest final verdict counts",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
+import numpy as np
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cells import Cells
@@ -429,7 +430,7 @@ def exclude(
             remedy = "is it the right file of verdicts?"
             raise InputError("the verdicts reject every question", where=cells.benchmark, remedy=remedy)
         selected.append(cells.select(questions=[q for q in cells.questions if q not in out]) if out else cells)
-        messages += _describe_decisions(cells, here)
+        messages += _describe_decisions(cells, selected[-1], here)
         rejected = {
             name for (benchmark, name), one in by_id.items() if benchmark == cells.benchmark and one.is_rejected
         }
@@ -438,13 +439,16 @@ def exclude(
     return selected, messages
 
 
-def _describe_decisions(cells: Cells, here: Mapping[str, Decision]) -> list[str]:
-    """Return how many questions of a benchmark are left out, on what, and how many are kept undecided."""
+def _describe_decisions(cells: Cells, selected: Cells, here: Mapping[str, Decision]) -> list[str]:
+    """Return how many questions of a benchmark are left out, on what, what that does, and how many are undecided."""
     out = [one for one in here.values() if one.is_rejected]
     words, bases = Counter(one.verdict for one in out), Counter(one.basis for one in out)
     why = ", ".join(f"{n} {word}" for word, n in sorted(words.items(), reverse=True))
     on = ", ".join(f"{bases[basis]} on {basis}" for basis in _DECIDED if bases[basis])
     lines = [f"{len(out)} of {_count_questions(len(cells.questions))} left out" + (f" ({why}; {on})" if out else "")]
+    before, after = _mean_score(cells), _mean_score(selected)
+    if out and np.isfinite(before + after):
+        lines[0] += f"; the mean score of the models goes from {before:.3f} to {after:.3f}"
     n_of_basis = Counter(one.basis for one in here.values())
     if n := n_of_basis["disagreement"]:
         lines.append(f"{_count_questions(n)} on which reviewers differ not left out: decide by review --adjudicate")
@@ -453,6 +457,13 @@ def _describe_decisions(cells: Cells, here: Mapping[str, Decision]) -> list[str]
     if n := sum(len({final.verdict for final in one.adjudications}) > 1 for one in here.values()):
         lines.append(f"{_count_questions(n)} on which adjudicators differ: the newest final verdict counts")
     return [f"{cells.benchmark}: {line}" for line in lines]
+
+
+def _mean_score(cells: Cells) -> float:
+    """Return the mean of the scores of the models that have one; NaN where none has."""
+    n = cells.answered.sum(axis=1)
+    scores = np.sum(cells.mean, axis=1, where=cells.answered)[n > 0] / n[n > 0]
+    return float(scores.mean()) if len(scores) else np.nan
 
 
 def _count_questions(n: int, kind: str = "") -> str:
