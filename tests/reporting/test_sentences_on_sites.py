@@ -93,13 +93,13 @@ class PlantedSite:
         return [model for model in self.models if abs(self.mean[model] - top) < 1e-12]
 
     def z(self, x, first, second):
-        """The normal score of Student's paired t test; NaN where no difference varies."""
+        """The normal score of Student's paired t test and the difference's standard error; NaN where none varies."""
         a, b = x.names.index(first), x.names.index(second)
         d = (x.mean[a] - x.mean[b])[(x.k[a] > 0) & (x.k[b] > 0)]
         if len(d) < 2 or np.ptp(d) < 1e-12:
-            return np.nan
+            return np.nan, np.nan
         t = d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
-        return np.copysign(-stats.norm.ppf(stats.t.sf(abs(t), len(d) - 1)), t)
+        return np.copysign(-stats.norm.ppf(stats.t.sf(abs(t), len(d) - 1)), t), d.std() / np.sqrt(len(d))
 
     def combined(self, reference):
         """The p-value of Stouffer's sum over the benchmarks that two models share, the sign, and their number."""
@@ -107,9 +107,11 @@ class PlantedSite:
         for other in self.models:
             if other != reference:
                 shared = [x for x in self.benchmarks.values() if {reference, other} <= set(x.names)]
-                z = np.array([self.z(x, reference, other) for x in shared])
-                z = z[~np.isnan(z)]
-                total = z.sum() / np.sqrt(len(z)) if len(z) > 1 else np.nan
+                z, se = np.array([self.z(x, reference, other) for x in shared]).reshape(-1, 2).T
+                z, se = z[~np.isnan(z)], se[~np.isnan(z)]
+                # of means of scores: weights of the differences that are equal are weights se of z
+                weight = se if self.comparable else np.ones(len(z))
+                total = weight @ z / np.sqrt(weight @ weight) if len(z) > 1 else np.nan
                 out[other] = (2 * stats.norm.sf(abs(total)), np.sign(total), len(z))
         return out
 
@@ -283,7 +285,8 @@ def check_statement(site, text, reference=None, level=0.95):
         return
     on_all = {n for _, _, n in combined.values() if n > 1} == {len(site.benchmarks)}
     start = "All benchmarks together," if on_all else "The benchmarks that two models have in common, taken together,"
-    assert text.startswith(f"{start} with equal weights: {who}")
+    how = "by the mean of their differences" if site.comparable else "with equal weights of their tests"
+    assert text.startswith(f"{start} {how}: {who}")
     sign = {model: combined[model][1] for model in adjusted if adjusted[model] < 1 - level}
     ahead, behind = (sum(value == side for value in sign.values()) for side in (1, -1))
     said = re.search(r"is ahead of (\d+) of (\d+) models? tested(?: and behind (\d+))?", text)

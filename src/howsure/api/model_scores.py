@@ -478,8 +478,9 @@ def combine(
     data, a, b, claim, method
         As for `compare`; only benchmarks that have both models count.
     weights
-        ``"precision"`` (1/SE), ``"equal"``, ``"questions"`` (the root of the number of questions), or a number for each
-        benchmark.
+        Of the z of each benchmark: ``"precision"`` (1/SE), ``"equal"``, ``"questions"`` (the root of the number of
+        questions), ``"mean-score"`` (SE: the test of the difference of the mean scores over the benchmarks), or a
+        number for each benchmark.
 
     Returns
     -------

@@ -284,7 +284,7 @@ def repeats(
     metavar="NAME|BENCHMARK=W",
     default=["precision"],
     show_default=True,
-    help="precision, equal, questions, or a number for each benchmark.",
+    help="precision, equal, questions, mean-score (tests the difference of the mean scores), or a number for each.",
 )
 def combine(
     inputs: CommandInputs,

@@ -156,7 +156,13 @@ def build_score_matrix(
         )
         statement = f"{why}: there is no mean over them, and without a reference no combined test."
     if reference is not None and len(models) > 1:
-        combined = combine_with_reference(benchmarks, reference, chosen_by_scores=chosen_by_scores)
+        has_means = all(cells.unit for cells in benchmarks)
+        combined = combine_with_reference(
+            benchmarks,
+            reference,
+            chosen_by_scores=chosen_by_scores,
+            weights="mean-score" if has_means else "equal",
+        )
         p_of = dict(zip(combined.models, combined.p_holm.tolist(), strict=True))
         mean = means[models.index(reference)]
         of_several = f"one of {len(best)} with" if len(best) > 1 else "which has"
@@ -164,6 +170,7 @@ def build_score_matrix(
         statement = _describe_reference(
             f"{reference}{why}",
             combined.count_decided(level),
+            has_means=has_means,
             on_all=bool(np.all(combined.n_benchmarks[~np.isnan(combined.p_holm)] == len(benchmarks))),
         )
     order = sorted(range(len(models)), key=lambda m: (np.isnan(means[m]), -np.nan_to_num(means[m]), models[m]))
@@ -180,10 +187,11 @@ def build_score_matrix(
     return ScoreMatrix(tuple((cells.benchmark, files[cells.benchmark]) for cells in benchmarks), tuple(rows), statement)
 
 
-def _describe_reference(reference: str, counts: DecidedCounts, *, on_all: bool) -> str:
+def _describe_reference(reference: str, counts: DecidedCounts, *, has_means: bool, on_all: bool) -> str:
     """Return what the benchmarks together say of a reference, which is named with the reason why it is one.
 
-    `on_all` states whether each test is on all benchmarks, rather than on those that two models have in common.
+    `has_means` states whether each test is of the mean of the differences, rather than of z with equal weights, and
+    `on_all` whether it is on all benchmarks, rather than on those that two models have in common.
     """
     untested = (
         f"{format_count(counts.untested, 'model')} cannot be tested against it, for want of two benchmarks in common "
@@ -193,10 +201,11 @@ def _describe_reference(reference: str, counts: DecidedCounts, *, on_all: bool) 
     if not n_tested:
         return f"All benchmarks together say nothing of {reference.rstrip(',')}: {untested}."
     which = "All benchmarks" if on_all else "The benchmarks that two models have in common, taken"
+    how = "by the mean of their differences" if has_means else "with equal weights of their tests"
     worse = f" and behind {counts.behind:,}" if counts.behind else ""
     rest = f"; {counts.undecided:,} cannot be distinguished from it" if counts.undecided else ""
     return (
-        f"{which} together, with equal weights: {reference} is ahead of {counts.ahead:,} of "
+        f"{which} together, {how}: {reference} is ahead of {counts.ahead:,} of "
         f"{format_count(n_tested, 'model')} tested{worse}{rest}{f'; {untested}' if counts.untested else ''}."
     )
 

@@ -142,7 +142,37 @@ def test_a_difference_that_changes_its_sign_is_told():
     assert result.i2 > 0.9
     assert "not the same on all benchmarks" in meta(result)["note"]
     same = [compare(benchmark(rng, name, 500, 4, 0.1), "a", "b") for name in ("one", "two")]
-    assert "may well have one difference in common" in meta(combine(same))["note"]
+    assert "no test shows that the difference varies over the benchmarks" in meta(combine(same))["note"]
+
+
+def test_weights_by_mean_scores_test_the_difference_of_the_means():
+    """By hand, where the two rules have opposite signs: a small sure loss and a large unsure gain."""
+    rng = np.random.default_rng(11)
+    rows = [
+        compare(benchmark(rng, name, N, 4, gain), "a", "b") for name, N, gain in (("s", 2000, -0.07), ("t", 25, 0.5))
+    ]
+    d, se = (np.array([float(getattr(row, name)[0]) for row in rows]) for name in ("difference", "variance"))
+    se = np.sqrt(se)
+    found, equal = combine(rows, weights="mean-score"), combine(rows, weights="equal")
+    assert found.difference_meta == pytest.approx(d.mean(), rel=1e-12)
+    assert found.se_meta == pytest.approx(np.sqrt(np.sum(se**2)) / 2, rel=1e-12)
+    assert found.z_meta == pytest.approx(found.z @ se / np.sqrt(se @ se), rel=1e-12)
+    assert found.difference_meta > 0 > equal.difference_meta
+    assert f"the plain mean of the differences is {d.mean():+.3f}" in meta(equal)["note"]
+    assert "plain mean" not in meta(found)["note"]
+
+
+@pytest.mark.parametrize(("method", "test"), [(None, "Welch's test"), ("clt", "chi-squared")])
+def test_the_test_of_heterogeneity_is_named_with_its_p(method, test):
+    """Both tests by hand."""
+    rng = np.random.default_rng(12)
+    rows = [
+        compare(benchmark(rng, n, 30, 2, g), "a", "b", method=method) for n, g in (("x", 0.1), ("y", 0.0), ("z", 0.1))
+    ]
+    result = combine(rows)
+    chi_squared = stats.chi2.sf(result.q, 2)
+    assert (abs(result.q_p - chi_squared) < 1e-12) == (test == "chi-squared")
+    assert f"p {result.q_p:#.2g}, {test}" in meta(result)["note"]
 
 
 def test_p_values_that_differ_from_those_of_compare_are_explained():
@@ -167,7 +197,7 @@ def test_the_p_value_of_q_has_two_digits():
     rng = np.random.default_rng(6)
     result = combine([compare(benchmark(rng, name, 60), "a", "b") for name in ("one", "two")])
     for p, text in ((0.2, "p 0.20"), (0.0996, "p 0.10"), (0.0908, "p 0.091")):
-        assert f"{text}, I²" in meta(replace(result, q_p=p))["note"]
+        assert f"{text}, Welch's test" in meta(replace(result, q_p=p))["note"]
 
 
 def test_what_has_no_z_is_left_out_and_told():

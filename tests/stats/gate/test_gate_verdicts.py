@@ -216,6 +216,20 @@ def test_the_stated_generations_are_of_both_where_the_numbers_differ():
     assert k <= 2 or np.sqrt(E / (N * (k - 1))) * quantiles > gate.difference + 0.05
 
 
+@pytest.mark.parametrize("bar", [0.55, 0.45])
+def test_the_numbers_that_decide_a_bar_are_at_the_level_of_the_verdict(bar):
+    """A failure of one of four is shown at alpha / 4, a pass at alpha: both numbers by hand."""
+    rng = np.random.default_rng(16)
+    right = rng.binomial(5, 0.5, 300)
+    gate = compare_with_bar(_cells(right, right), "new", bar, claim="new-questions", n_together=4)
+    quantiles = stats.norm.ppf(1 - (0.05 / 4 if bar > gate.value else 0.05)) + stats.norm.ppf(0.8)
+    needed = 300 * (gate.se * quantiles / (gate.value - bar)) ** 2
+    assert gate.needed_questions == max(np.ceil(needed), 300)
+    E, D = float(gate.scores.prediction[0]), max(float(gate.scores.data[0]), 0.0)
+    left = 300 * ((gate.value - bar) / quantiles) ** 2 - D
+    assert gate.needed_generations == (np.ceil(E / left) if left > 0 else np.inf)
+
+
 @pytest.mark.long
 def test_the_detectable_loss_fails_in_four_of_five_with_a_margin_above_the_error():
     rng = np.random.default_rng(16)

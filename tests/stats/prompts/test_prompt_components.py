@@ -231,6 +231,17 @@ def test_moments_of_complete_cells():
         summarize_variants(cube_of(y), level=2)
 
 
+def test_no_limit_of_a_variance_of_scores_from_0_to_1_is_above_a_quarter():
+    """Three variants, one of which fails always: the limit by chi-squared is above .5."""
+    rng = np.random.default_rng(3)
+    scores = (rng.random((1, 40, 3, 2)) < np.array([0.9, 0.8, 0.0])[:, None]).astype(float)
+    m = summarize_variants(
+        Cube.from_scores("demo", ["a"], [f"q{i}" for i in range(40)], ["x", "y", "z"], scores)
+    ).moments
+    assert variance_limits(np.var(m.scores, axis=1, ddof=1), m.scores, 0.95)[1][0] > 0.25
+    assert m.variance_high.tolist() == [0.25]
+
+
 @pytest.mark.parametrize("n", [4, 5, 6, 11, 40])
 def test_variance_limits_against_the_formula(n):
     """A slow version: Bonett's formula with Python's statistics and scipy's trimmed mean; missing values change nothing."""

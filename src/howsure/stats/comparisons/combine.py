@@ -3,7 +3,8 @@
     z_meta = sum w_e z_e / sqrt(sum w_e^2)          one z per benchmark e           (NOISE appendix D, Zaykin 2011)
     Q = sum (d_e - d)^2 / SE_e^2,  d = sum (d_e / SE_e^2) / sum (1 / SE_e^2)        (Cochran 1954)
 
-Q asks whether the benchmarks have one difference d in common, whatever their weights. z_meta needs no such thing: it
+With weights w_e = SE_e, z_meta is that of the mean of the differences, which is the difference of the mean scores. Q
+asks whether the benchmarks have one difference d in common, whatever their weights. z_meta needs no such thing: it
 tests "no difference on any".
 """
 
@@ -73,6 +74,8 @@ class Combination(Result):
         A note on each benchmark; empty where there is nothing to say.
     is_adjusted
         Whether the interval of some comparison has two pseudo-questions: its p-value is another one than here.
+    is_welch
+        Whether `q_p` is of Welch's test.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Combination(Result):
     q_p: float
     remarks: tuple[str, ...] = field(default=(), repr=False)
     is_adjusted: bool = False
+    is_welch: bool = False
 
     @property
     def i2(self) -> float:
@@ -143,12 +147,24 @@ class Combination(Result):
         tests = f"; {_OTHER_TEST}" if self.is_adjusted else ""
         if math.isnan(self.q):
             return f"fewer than two benchmarks: nothing to combine{tests}"
-        test = f"Q {self.q:.2f} on {self.q_df} df, p {self.q_p:#.2g}, I² {self.i2:.0%}"
+        which = "Welch's test" if self.is_welch else "chi-squared"
+        test = f"Q {self.q:.2f} on {self.q_df} df, I² {self.i2:.0%}; p {self.q_p:#.2g}, {which}"
         if self.q_p < 0.05:
             verdict = "the difference is not the same on all benchmarks: read each z beside the combined one"
         else:
-            verdict = "the benchmarks may well have one difference in common"
-        return f"{verdict} ({test}){tests}"
+            verdict = "no test shows that the difference varies over the benchmarks"
+        return f"{verdict} ({test}){self._weighing()}{tests}"
+
+    def _weighing(self) -> str:
+        """Return how the differences were weighed, where their plain mean says the opposite."""
+        used = self.weight > 0
+        mean = float(np.mean(self.difference[used]))
+        if mean * self.difference_meta >= 0:
+            return ""
+        return (
+            "; the combined difference weighs each by weight / se, and the plain mean of the differences is "
+            f"{mean:+.3f}: --weight mean-score tests that one"
+        )
 
 
 def combine(
@@ -161,8 +177,9 @@ def combine(
     comparisons
         One per benchmark, from `compare`, all with the same models, claim and direction.
     weights
-        ``"equal"`` (all benchmarks weigh the same), ``"questions"`` (the root of the number of questions),
-        ``"precision"`` (1/SE), or a mapping from benchmark to weight, 0 or more; any scale.
+        Of the z of each benchmark: ``"equal"`` (all weigh the same), ``"questions"`` (the root of the number of
+        questions), ``"precision"`` (1/SE), ``"mean-score"`` (SE, so that the combined difference is that of the mean
+        scores over the benchmarks), or a mapping from benchmark to weight, 0 or more; any scale.
 
     Returns
     -------
@@ -251,6 +268,7 @@ def combine(
             row.method in _WITH_PSEUDO_QUESTIONS and row.claim != "these-questions" and not math.isnan(at)
             for row, at in zip(rows, z, strict=True)
         ),
+        is_welch=by_t,
     )
 
 
@@ -497,7 +515,8 @@ def _weights(
     if isinstance(weights, str):
         check_choice("weights", weights, WEIGHT_RULES)
         with np.errstate(divide="ignore"):
-            return {"equal": np.ones(len(se)), "questions": np.sqrt(N), "precision": 1 / se}[weights]
+            rules = {"equal": np.ones(len(se)), "questions": np.sqrt(N), "precision": 1 / se, "mean-score": se}
+            return rules[weights]
     for name in weights:
         if name not in names:
             raise UnknownNameError("benchmark", name, names, where="weights")

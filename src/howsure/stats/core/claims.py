@@ -85,8 +85,9 @@ POSTERIOR_METHODS: tuple[PosteriorMethod, ...] = get_args(PosteriorMethod)
 MissingRule = Literal["as-missing", "as-zero", "bounds"]
 MISSING_RULES: tuple[MissingRule, ...] = get_args(MissingRule)
 
-#: Weights of benchmarks by name: all equal, the root of the number of questions, or 1/SE.
-WeightRule = Literal["equal", "questions", "precision"]
+#: Weights of the z of benchmarks by name: all equal, the root of the number of questions, 1/SE, or SE, with which the
+#: combined difference is the mean of the differences.
+WeightRule = Literal["equal", "questions", "precision", "mean-score"]
 WEIGHT_RULES: tuple[WeightRule, ...] = get_args(WeightRule)
 
 #: Prediction intervals for future runs: from all generations, or from the run means alone.

@@ -662,7 +662,8 @@ class AbsoluteGate(Result):
     @property
     def _target(self) -> float:
         """Standard error that decides a true score as far from the bar as the observed one with a power of .8."""
-        return abs(self.value - self.bar) / float(special.ndtri(1 - self.alpha) + special.ndtri(POWER))
+        alpha = self.alpha if self.value >= self.bar else self.alpha / self.n_together
+        return abs(self.value - self.bar) / float(special.ndtri(1 - alpha) + special.ndtri(POWER))
 
     @property
     def needed_questions(self) -> float:

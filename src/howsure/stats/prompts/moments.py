@@ -252,6 +252,8 @@ def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01
         error = np.sum(np.where(here, drawn.layout.mean_variance, 0), axis=1) / counts**2
         noise = np.sum(error, axis=1) / n
     low, high = variance_limits(unbiased, x, level)
+    if (bounds := drawn.layout.bounds) is not None:  # no distribution between two ends varies by more (Popoviciu)
+        low, high = (np.minimum(limit, ((bounds[1] - bounds[0]) / 2) ** 2) for limit in (low, high))
     # in a table of scores, which has one question, only the variation over variants is known
     se = np.sqrt(unbiased / np.maximum(n, 1))
     over_variants = interval(components.mean, se, n, level=level, df=n - 1, bounds=drawn.layout.bounds)
