@@ -3,6 +3,8 @@
 Kind of truth: labels that were planted, and the statistics on the same arrays.
 """
 
+import json
+
 import msgspec
 import numpy as np
 import pytest
@@ -132,7 +134,7 @@ def test_what_cannot_be_calibrated_is_refused(run, tmp_path, options, message):
 def test_labels_without_a_run_or_of_another_are_refused(run, tmp_path):
     file = tmp_path / "labels.jsonl"
     open_sample(run, 20, file)
-    with pytest.raises(InputError, match="no completion is labelled"):
+    with pytest.raises(InputError, match="no line has a score or a verdict"):
         hs.score(run, calibrate=file)
     label(run, file, 20, lambda _, text: text.startswith("yes"))
     with pytest.raises(InputError, match="the sample in it has"):
@@ -145,8 +147,69 @@ def test_labels_without_a_run_or_of_another_are_refused(run, tmp_path):
         hs.score(cells, calibrate=file)
     table = tmp_path / "t.csv"
     table.write_text("model,question,score\na,1,1\na,2,0\n")
-    with pytest.raises(InputError, match="no judge has scored"):
+    with pytest.raises(InputError, match="none of the labels"):
         hs.score(table, calibrate=file)
+
+
+def test_labels_made_elsewhere_need_a_question_and_a_score_or_a_verdict(run, tmp_path):
+    """The labels of a sample, with the fields left out that the run has one of, give the corrected scores of all."""
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 1000, lambda model, text: text.startswith("yes") != (model == "a"))
+    whole = hs.score(run, calibrate=file)
+    lines = [msgspec.json.decode(line) for line in file.read_bytes().splitlines()]
+    lines = [line for line in lines if "verdict" in line]
+    for left_out in ("score", "verdict"):
+        kept = [name for name in ("model", "question", "generation", "score", "verdict") if name != left_out]
+        rows = [{name: line[name] for name in kept} for line in lines]
+        (tmp_path / "short.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        text = [kept, *([str(row[name]) for name in kept] for row in rows)]
+        (tmp_path / "short.csv").write_text("".join(",".join(row) + "\n" for row in text))
+        for name in ("short.jsonl", "short.csv"):
+            scores = hs.score(run, calibrate=tmp_path / name)
+            for column in ("score", "low", "n_labels"):
+                assert scores[column].tolist() == pytest.approx(whole[column].tolist())
+    for text, message in (
+        ('{"model": "a", "question": "q1", "score": 1}', "2 completions .* add generation"),
+        ('{"model": "a", "question": "q1", "generation": 1, "verdict": "MAYBE"}', "MAYBE.*CORRECT, INCORRECT"),
+        ('{"model": "a", "score": 1}', "line 1.*`question`.*question and score"),
+    ):
+        (tmp_path / "bad.jsonl").write_text(text + "\n")
+        with pytest.raises(InputError, match=message):
+            hs.score(run, calibrate=tmp_path / "bad.jsonl")
+
+
+def test_a_table_of_judged_scores_is_corrected_by_labels(howsure, run, tmp_path):
+    """The same scores and labels give the same result from a run folder and from a table, except for the lengths."""
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 1000, lambda model, text: text.startswith("yes") != (model == "a"))
+    whole = hs.score(run, calibrate=file)
+    people = {
+        (line["model"], line["question"], line["generation"]): line["score"]
+        for line in map(msgspec.json.decode, file.read_bytes().splitlines())
+        if "verdict" in line
+    }
+    rows = [
+        f"{model},{question},{generation},{score:g},{people[model, question, generation]:g}"
+        for model, question, generation, score in zip(
+            *read(run, ["model", "question", "generation"]).to_pydict().values(),
+            hs.show(run, limit=None)["score"].tolist(),
+            strict=True,
+        )
+    ]
+    table = tmp_path / "judged.csv"
+    table.write_text("model,question,generation,judge_score,human\n" + "\n".join(rows) + "\n")
+    code, out, _ = howsure("score", table, "--columns", "score=judge_score", "--calibrate", table, "--format", "json")
+    assert code == 0
+    scores = json.loads(out)
+    for name in ("model", "score", "low", "judge_score", "n_labels"):
+        wanted = whole[name].tolist()
+        assert [row[name] for row in scores] == (wanted if name == "model" else pytest.approx(wanted))
+    columns = {"score": "judge_score"}
+    assert set(hs.judge_errors(hs.read(table, columns=columns), table)["test"]) == {"self-preference"}
+    twice = tmp_path / "twice.csv"
+    twice.write_text("model,question,judge_score,human\na,q1,1,1\na,q1,0,1\n")
+    with pytest.raises(InputError, match="several rows"):
+        hs.score(hs.read(twice, columns=columns), calibrate=twice)
 
 
 EXPERIMENT = """

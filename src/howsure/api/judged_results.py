@@ -313,6 +313,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     from howsure.stats.judges import measure_judge_noise
 
     if labels is not None:
+        _require_judged(data)
         _read_labelled(data, labels)  # refuses what cannot be corrected, in one line
     file = None if labels is None else read_labels(Path(labels))
     summaries: dict[str, list[JudgeSummary]] = {}
@@ -457,16 +458,23 @@ def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNois
 def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletions]:
     """Return the judged completions of each benchmark with people's labels."""
     from howsure.judging.random_labels import read_labels
-    from howsure.judging.stored_verdicts import read_judged_completions
+    from howsure.judging.stored_verdicts import read_judged_completions, read_judged_table
+    from howsure.readers.sources import TableSource
 
-    sources = _require_judged(data)
+    results = open_judged(data)
+    tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []
+    is_table = results is not None and len(tables) == len(results.sources)
+    sources = [] if is_table else _require_judged(data)
     file: LabelFile = read_labels(Path(labels))
     if not file.labels:
-        remedy = "label some of its completions first: howsure review --random N --labels FILE FOLDER"
-        raise InputError("no completion is labelled", where=str(labels), remedy=remedy)
-    if len(sources) > 1:
-        remedy = "give one run folder at a time: labels are of the completions of one run"
-        raise InputError(f"{len(sources)} run folders with labels", where=str(labels), remedy=remedy)
+        remedy = "label some completions first: howsure review --random N --labels FILE FOLDER"
+        raise InputError("no line has a score or a verdict", where=str(labels), remedy=remedy)
+    if len(sources) + len(tables) * is_table > 1:
+        what = f"{len(tables)} tables" if is_table else f"{len(sources)} run folders"
+        remedy = "give one at a time: labels are of the completions of one run"
+        raise InputError(f"{what} with labels", where=str(labels), remedy=remedy)
+    if is_table:
+        return _select_benchmarks(read_judged_table(tables[0], file), data)
     return _select_benchmarks(read_judged_completions(sources[0], file), data)
 
 

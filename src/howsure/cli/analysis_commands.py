@@ -26,6 +26,7 @@ from howsure.cli.options import (
     add_format,
     add_reading,
     add_two_models,
+    fit_sentences,
     follow_files,
     parse_columns,
     print_result,
@@ -111,7 +112,8 @@ def score(
         if calibrate is not None and form in TEXT_FORMATS:
             from howsure.api.judged_results import describe_labels
 
-            print("\n".join(describe_labels(inputs.results, calibrate, level=level)))
+            for line in describe_labels(inputs.results, calibrate, level=level):
+                print(fit_sentences(line, form))
 
     if follow:
         follow_files(inputs, print_scores)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from howsure.judging.judge_run import find_judge, read_prompt_texts, read_target
 from howsure.stats.judges import LabelAgreement, measure_agreement
 from howsure.store import responses, scorer_files
 from howsure.store.schema import KEY, CompletionKey
+from howsure.tables.table_files import read_rows
 
 __all__ = [
     "Label",
@@ -39,7 +41,9 @@ __all__ = [
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A drawn completion (`verdict` is empty), or what a person says of it.
+    """A drawn completion (without verdict and score), or what a person says of it.
+
+    A label that was made elsewhere may leave out what the run has only one of: the empty text, or generation 0.
 
     Examples
     --------
@@ -48,11 +52,11 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ('b', 'm', 'q', 'v', 1)
     """
 
-    benchmark: str
-    model: str
     question: str
-    variant: str
-    generation: int
+    benchmark: str = ""
+    model: str = ""
+    variant: str = ""
+    generation: int = 0
     inclusion: float | None = None
     """Probability with which the completion was drawn."""
     scorer: str = ""
@@ -66,6 +70,12 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def completion_key(self) -> CompletionKey:
         """The key of the completion."""
         return self.benchmark, self.model, self.question, self.variant, self.generation
+
+
+#: Endings of tables of labels, the columns that are read, and further names of the column of the score.
+_TABLES = frozenset({".csv", ".tsv"})
+_FIELDS = frozenset(Label.__struct_fields__)
+_SCORES = ("label", "human")
 
 
 class LabelTask(NamedTuple):
@@ -84,6 +94,46 @@ class LabelFile(NamedTuple):
     sample: tuple[Label, ...]
     labels: dict[tuple[CompletionKey, str], Label]
     """The newest label of each completion by each reviewer; without those that were undone."""
+
+    def resolve(self, keys: Collection[CompletionKey], choices: Mapping[str, float]) -> LabelFile:
+        """Return the labels with whole keys and with scores.
+
+        Parameters
+        ----------
+        keys
+            The completions of the run. A label that leaves out a field is of the one completion that has its others.
+        choices
+            The score of each verdict, for labels without a score.
+
+        Raises
+        ------
+        InputError
+            When several completions have the fields of a label, or its verdict is none of the choices.
+        """
+        score_of = {word.casefold(): score for word, score in choices.items()}
+        places: dict[tuple[bool, ...], dict[tuple[object, ...], list[CompletionKey]]] = {}
+        labels: dict[tuple[CompletionKey, str], Label] = {}
+        for (key, reviewer), one in self.labels.items():
+            where = f"{self.path}, question {one.question!r}"
+            found = [key]
+            if key not in keys:
+                given = tuple(bool(value) for value in key)
+                if given not in places:
+                    places[given] = defaultdict(list)
+                    for whole in keys:
+                        places[given][tuple(compress(whole, given))].append(whole)
+                found = places[given].get(tuple(compress(key, given)), found)
+            if len(found) > 1:
+                fields = [name for i, name in enumerate(KEY) if len({whole[i] for whole in found}) > 1]
+                remedy = f"add {' and '.join(fields)} to the labels"
+                raise InputError(f"{len(found)} completions have the fields of this label", where=where, remedy=remedy)
+            score = score_of.get(one.verdict.casefold()) if one.score is None else one.score
+            if score is None:
+                remedy = f"give a score, or one of the judge's verdicts: {', '.join(choices)}"
+                raise InputError(f"a label without score, and the verdict {one.verdict!r}", where=where, remedy=remedy)
+            fields_of = dict(zip(KEY, found[0], strict=True))
+            labels[found[0], reviewer] = msgspec.structs.replace(one, **fields_of, score=score)
+        return self._replace(labels=labels)
 
     def inclusion(self) -> dict[CompletionKey, float]:
         """Return the inclusion probability of each drawn completion."""
@@ -129,35 +179,59 @@ def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
         When it cannot be read, or a line is no label; the message names the line.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        content = path.read_bytes()
     except OSError as error:
         if missing and isinstance(error, FileNotFoundError):
             return LabelFile(path, (), {})
         remedy = "howsure review --random N makes such a file"
         raise InputError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None
-    decoder = msgspec.json.Decoder(Label)
     sample: dict[CompletionKey, Label] = {}
     labels: dict[tuple[CompletionKey, str], Label] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if number == len(lines):
-                continue  # a line that a crash cut off
-            remedy = "give a file that howsure review --random N made, or correct the line"
-            raise InputError(f"no label: {error}", where=f"{path}, line {number}", remedy=remedy) from None
+    for place, one in _read_lines(path, content):
         if one.inclusion is not None and not 0 < one.inclusion <= 1:
             remedy = "it is the probability with which the completion was drawn, above 0 and at most 1"
-            raise InputError(f"inclusion is {one.inclusion:g}", where=f"{path}, line {number}", remedy=remedy)
-        if not one.verdict:
+            raise InputError(f"inclusion is {one.inclusion:g}", where=f"{path}, {place}", remedy=remedy)
+        if not one.verdict and one.score is None:
             sample[one.completion_key] = one
         elif one.verdict == "undone":
             labels.pop((one.completion_key, one.reviewer), None)
         else:
-            labels[one.completion_key, one.reviewer] = one
+            verdict = one.verdict or f"{one.score:g}"
+            labels[one.completion_key, one.reviewer] = msgspec.structs.replace(one, verdict=verdict)
     return LabelFile(path, tuple(sample.values()), labels)
+
+
+def _read_lines(path: Path, content: bytes) -> Iterator[tuple[str, Label]]:
+    """Yield the labels of a file of JSON lines or csv, each with its place.
+
+    A last JSON line that a crash cut off is left out.
+    """
+    remedy = (
+        "a label has question and score (or verdict), and benchmark, model, variant, generation and reviewer where "
+        "there are several"
+    )
+    if path.suffix.lower() in _TABLES:
+        for place, row in read_rows(path.with_suffix(".csv"), content, where=str(path), what="file of labels"):
+            if "score" not in row:
+                row["score"] = next((row[name] for name in _SCORES if name in row), None)
+            given = {name: value for name, value in row.items() if name in _FIELDS and value not in {"", None}}
+            try:
+                yield place, msgspec.convert(given, Label, strict=False)
+            except msgspec.ValidationError as error:
+                raise InputError(f"no label: {error}", where=f"{path}, {place}", remedy=remedy) from None
+        return
+    decoder = msgspec.json.Decoder(Label)
+    lines = content.splitlines()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield f"line {number}", decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            is_whole = isinstance(error, msgspec.ValidationError)
+            if number == len(lines) and not is_whole:
+                continue
+            raise InputError(f"no label: {error}", where=f"{path}, line {number}", remedy=remedy) from None
 
 
 def append_lines(path: Path, lines: Sequence[Label]) -> None:

@@ -15,7 +15,7 @@ from howsure.errors import InputError
 from howsure.judging.judge_run import find_judge, mean_score, read_completions, read_verdict_counts
 from howsure.judging.random_labels import LabelFile
 from howsure.readers.run_source import RunSource
-from howsure.readers.sources import Source
+from howsure.readers.sources import Source, TableSource
 from howsure.stats.judges import JudgedCompletions, PositionEffect, VerdictTable, measure_position_effect
 from howsure.store import responses, scorer_files
 from howsure.store.lookup import read_clusters
@@ -24,6 +24,7 @@ from howsure.store.schema import KEY, CompletionKey
 __all__ = [
     "list_judged_sources",
     "read_judged_completions",
+    "read_judged_table",
     "read_position_effects",
     "read_verdict_tables",
 ]
@@ -100,25 +101,54 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
         When labels are of completions that the run does not have.
     """
     assert source.scorer is not None
-    by_key = {} if labels is None else labels.scores()
-    inclusion = {} if labels is None else labels.inclusion()
     rows: dict[str, list[_Row]] = {}
     columns = [*KEY, "score", "answer", "completion"]
-    matched = set()
+    keys = set()
     for row in responses.iterate_rows(scorer_files.stream_rows(source.path, columns, source.scorer)):
-        if row.key in by_key:
-            matched.add(row.key)
+        keys.add(row.key)
         text = row.completion or ""
         if row.score is not None or text.strip():
             judged = math.nan if row.score is None else row.score
             one = _Row(row.key, judged, float(len(text)), row.score is not None and row.answer is None)
             rows.setdefault(row.benchmark, []).append(one)
-    if by_key and not matched:
+    if labels is not None:
+        labels = labels.resolve(keys, find_judge(source.path, source.scorer).judge.choices)
+    by_key = {} if labels is None else labels.scores()
+    inclusion = {} if labels is None else labels.inclusion()
+    if by_key and keys.isdisjoint(by_key):
         what = "none of the labels is of a completion of this run"
         raise InputError(what, where=str(source.path), remedy="give the labels of this run, or the run of these labels")
     clusters = read_clusters(source.path)
     parts = [_build_judged(benchmark, of, by_key, inclusion, clusters) for benchmark, of in sorted(rows.items())]
     return [replace(part, models=tuple(source.labels.get(name, name) for name in part.models)) for part in parts]
+
+
+def read_judged_table(table: TableSource, labels: LabelFile) -> list[JudgedCompletions]:
+    """Return the scores of a table, which a judge gave, with people's labels; lengths of completions are not known.
+
+    Raises
+    ------
+    InputError
+        When rows of a question cannot be told from each other, or no label is of a row.
+    """
+    rows: dict[str, list[_Row]] = {}
+    for benchmark, runs in table.runs().items():
+        of = rows.setdefault(benchmark, [])
+        for generation, cells in enumerate(runs, 1):
+            if np.any(cells.n > 1):
+                what = f"{benchmark} has several rows of a model and a question, and no column that numbers them"
+                raise InputError(what, where=str(table.path), remedy="--columns generation=COLUMN names it")
+            for i, j in zip(*np.nonzero(cells.n), strict=True):
+                key = benchmark, cells.models[i], cells.questions[j], "", generation
+                of.append(_Row(key, float(cells.total[i, j]), 0.0, is_known=False))
+    keys = {row.key for of in rows.values() for row in of}
+    labels = labels.resolve(keys, {})
+    by_key = labels.scores()
+    if keys.isdisjoint(by_key):
+        what = "none of the labels is of a row of this table"
+        raise InputError(what, where=str(table.path), remedy="name models and questions alike in both, without variant")
+    parts = [_build_judged(benchmark, of, by_key, labels.inclusion(), {}) for benchmark, of in sorted(rows.items())]
+    return [replace(part, length=None) for part in parts]
 
 
 class _Row(NamedTuple):

@@ -156,3 +156,21 @@ def test_labels_in_one_cluster_have_no_test():
 )
 def test_a_position_effect_without_an_interval_prints_none(scores, text):
     assert str(measure_position_effect(scores, [f"q{i}" for i in range(len(scores))])) == text
+
+
+def test_lengths_that_span_no_doubling_say_nothing_of_one():
+    """Planted: of lengths that differ by a few characters the slope is an extrapolation, also with one long outlier."""
+    rng = np.random.default_rng(7)
+    data = draw(rng, slope=0.08, n=100)
+    length = rng.integers(46, 53, 200).astype(float)
+    length[0] = 5000
+    errors = examine_judge(replace(data, length=length))
+    assert [bool(np.isnan(errors[name][2])) for name in ("difference", "se", "low", "p_holm")] == [True] * 4
+    assert "less than a doubling" in errors["note"][2]
+    assert "less than a doubling" in errors.sentences()[-1]
+    # Models that answer at 50 and at 400 characters say nothing of the length: each has a mean of its own.
+    of_models = examine_judge(replace(data, length=np.where(data.model == 0, length, 8 * length)))
+    assert np.isnan(of_models["difference"][2])
+    doubled = examine_judge(replace(data, length=50 * np.exp2(rng.uniform(0, 1.2, 200))))
+    assert np.isfinite(doubled["low"][2])
+    assert not doubled["note"][2]

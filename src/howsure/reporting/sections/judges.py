@@ -24,6 +24,7 @@ from howsure.reporting.report_data import JudgeSummary
 from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.judges import (
     FEWEST_LABELS,
+    LACKS_DOUBLING,
     CalibratedScores,
     JudgedCompletions,
     JudgeErrors,
@@ -212,6 +213,8 @@ def _describe_errors(errors: JudgeErrors, level: float) -> Iterator[str]:
     tested: set[str] = set()
     only_first = errors.tests.count("self-preference") == 2  # of two models both rows are the same test
     for i, (test, model) in enumerate(zip(errors.tests, errors.models, strict=True)):
+        if errors.lacks_doubling[i] and errors.n_labels[i] >= FEWEST_LABELS:
+            yield f"{LACKS_DOUBLING[0].upper()}{LACKS_DOUBLING[1:]}."
         if np.isnan(errors.se[i]):
             continue
         tested.add(test)

@@ -15,7 +15,13 @@ from howsure.stats.judges.calibration import (
     measure_accuracy,
     ppi_mean,
 )
-from howsure.stats.judges.judge_errors import JudgeErrors, PositionEffect, examine_judge, measure_position_effect
+from howsure.stats.judges.judge_errors import (
+    LACKS_DOUBLING,
+    JudgeErrors,
+    PositionEffect,
+    examine_judge,
+    measure_position_effect,
+)
 from howsure.stats.judges.judge_noise import (
     JudgeNoise,
     VerdictPlan,
@@ -32,6 +38,7 @@ from howsure.stats.judges.labelled_completions import (
 
 __all__ = [
     "FEWEST_LABELS",
+    "LACKS_DOUBLING",
     "CalibratedDifference",
     "CalibratedScores",
     "JudgeAccuracy",

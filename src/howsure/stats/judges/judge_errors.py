@@ -5,7 +5,8 @@ least squares, weighted by the inverse inclusion probabilities, with cluster-rob
 judge, and t with degrees of freedom after Satterthwaite:
 
 self-preference   e on a model, less e on the other models together
-length            slope of e on log2(length), with a mean of its own for each model: the change per doubling
+length            slope of e on log2(length), with a mean of its own for each model: the change per doubling, where
+                  the lengths of a model's completions span one
 
 A judge of pairs has an error of its own: it may favour the completion that it is shown first (`PositionEffect`).
 """
@@ -28,7 +29,15 @@ from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions
 from howsure.stats.scores.clusters import cluster_means
 
-__all__ = ["JudgeErrors", "PositionEffect", "examine_judge", "measure_position_effect"]
+__all__ = ["LACKS_DOUBLING", "JudgeErrors", "PositionEffect", "examine_judge", "measure_position_effect"]
+
+#: What is said in place of a change per doubling of the length.
+LACKS_DOUBLING = (
+    "the labelled completions of a model span less than a doubling (5 % to 95 % of their lengths), so how the judge's "
+    "error changes with the length is not known"
+)
+#: Quantiles of log2(length) within models between which a doubling must lie, so that its effect is no extrapolation.
+_LENGTH_RANGE = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +54,7 @@ class JudgeErrors(Result):
         Mean error of the judge on the model's labelled completions, its score less that of people.
     difference, se, df
         What is tested: the error on the model less that on the others, or the change of the error per doubling of the
-        length.
+        length, which is NaN where the lengths span less than a doubling.
     p_holm
         Two-sided p-value, adjusted for the number of models where there are more than two (Holm).
 
@@ -74,6 +83,12 @@ class JudgeErrors(Result):
     p_holm: FloatArray
     level: float = 0.95
 
+    @property
+    def lacks_doubling(self) -> NDArray[np.bool_]:
+        """Whether a row is that of length, and no completion is twice as long as another of its model, shape (T,)."""
+        is_length = np.array([test == "length" for test in self.tests], dtype=bool)
+        return is_length & np.isnan(self.difference)
+
     def interval(self, level: float | None = None) -> Limits:
         """Interval of each difference at a level in (0, 1)."""
         level = self.level if level is None else level
@@ -101,7 +116,9 @@ class JudgeErrors(Result):
                 {
                     f"fewer than {FEWEST_LABELS} labels: too few for a test": self.n_labels < FEWEST_LABELS,
                     "no test: the errors do not vary, or the other models have too few labels": np.isnan(self.se)
-                    & (self.n_labels >= FEWEST_LABELS),
+                    & (self.n_labels >= FEWEST_LABELS)
+                    & ~self.lacks_doubling,
+                    "lengths span less than a doubling": self.lacks_doubling,
                 }
             ),
         )
@@ -120,6 +137,8 @@ class JudgeErrors(Result):
         # Of two models the second line would repeat the first with the opposite sign.
         only_first = self.tests.count("self-preference") == 2
         for i, (test, model) in enumerate(zip(self.tests, self.models, strict=True)):
+            if self.lacks_doubling[i] and self.n_labels[i] >= FEWEST_LABELS:
+                lines.append(f"length: {LACKS_DOUBLING}")
             if np.isnan(self.se[i]) or (only_first and i == 1):
                 continue
             figures = f"{self.difference[i]:+.3f} [{limits.low[i]:+.3f}, {limits.high[i]:+.3f}]"
@@ -156,8 +175,10 @@ def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeError
     s_c = sum over cluster c of a_i^2, the squared error is sum_c (sum a_i r_i)^2/(1 - h_c) + p m^2 sum s_c^2/sum s_c.
     The second part is that of p pseudo-errors of the largest size m (1 for scores in [0, 1]), one for each sample that
     is compared (2, and 1 for length): a model on whose few labels the judge made no error is not taken for one on which
-    it makes none. t has (sum s_c)^2/sum s_c^2 - 1 degrees of freedom, about those of the model with few labels. With
-    fewer than 20 labels of a model, or of the others together, the error is NaN: there is no test. Of two models both
+    it makes none. The change per doubling is NaN where the lengths, each divided by the geometric mean of its model,
+    span less than a doubling from their 5 % to their 95 % quantile: it would be an extrapolation. t has
+    (sum s_c)^2/sum s_c^2 - 1 degrees of freedom, about those of the model with few labels. With fewer than 20 labels of
+    a model, or of the others together, the error is NaN: there is no test. Of two models both
     rows are the same test, and their p-values are not adjusted.
 
     References
@@ -202,6 +223,9 @@ def examine_judge(data: JudgedCompletions, *, level: float = 0.95) -> JudgeError
         if np.linalg.matrix_rank(design) == design.shape[1]:
             mean = float(np.average(error, weights=weight))
             fit = _fit_last(design, error, weight, cluster, data.largest_error**2)
+            centred = length - dummies @ (dummies.T @ length / dummies.sum(axis=0))
+            if np.ptp(np.quantile(centred, _LENGTH_RANGE)) < 1:
+                fit = (np.nan, np.nan, np.nan)
             rows.append(("length", "all", len(error), mean, *_drop_error(fit, len(error))))
     columns = list(zip(*rows, strict=True)) if rows else [()] * 7
     difference, se, df = (np.array(values, dtype=float) for values in columns[4:])
