@@ -113,6 +113,31 @@ def test_each_completion_has_the_score_of_its_verdict(tmp_path):
     assert all("Capital of" in prompt for prompt in scripted.prompts)
 
 
+def test_a_judge_that_cannot_be_read_is_stopped_and_asked_again(tmp_path, capsys):
+    """300 completions: after 20 replies on one line no more are paid for; mended, --retry failed asks them again."""
+    run = tmp_path / "run"
+    write_run(run, {("a", q, g): f"{q} {g}" for q in ("q1", "q2", "q3") for g in range(1, 101)})
+    text = "{model: {model: simulated/large}, concurrency: 4}"
+    scripted = ScriptedJudge(lambda *_: "A fine answer. Verdict: CORRECT, but is it?")
+    judged = (run, make_judge(text), BudgetConfig())
+    code, _ = judge_run.judge_folder(*judged, is_default=False, open_model=lambda *_: scripted)
+    assert code == 2
+    assert judge_run.N_UNREADABLE <= len(scripted.prompts) <= judge_run.N_UNREADABLE + 8
+    err = " ".join(capsys.readouterr().err.split())
+    assert "is it?" in err
+    assert "'Verdict: CORRECT' or 'Verdict: INCORRECT'" in err
+    n_paid = len(scripted.prompts)
+    mended, scores = judge(run, lambda *_: "Verdict: CORRECT", text)
+    assert len(mended.prompts) == 300 - n_paid
+    again, scores = judge(run, lambda *_: "Verdict: CORRECT", text, retry=True)
+    assert len(again.prompts) == n_paid
+    assert {row["score"] for row in scores.values()} == {1.0}
+    # Once verdicts were read, single ones that are not are no reason to stop.
+    write_run(run, {("b", "q1", g): f"no {g}" for g in range(1, 61)})
+    more, _ = judge(run, lambda *_: "I will not judge that.", text)
+    assert len(more.prompts) == 60
+
+
 def test_equal_completions_are_judged_once_and_none_twice(tmp_path):
     run = tmp_path / "run"
     write_run(run, {(m, "q1", g): "Paris" for m in "ab" for g in (1, 2, 3)})

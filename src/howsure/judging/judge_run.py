@@ -15,19 +15,22 @@ are those of every run. Equal completions of a question are judged once, and so 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO, cast
 
 import msgspec
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
-from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.errors import FatalEndpointError, InputError, StoreError, UnknownNameError
+from howsure.extraction.statements import remove_reasoning
 from howsure.judging.verdict_prompts import VerdictPrompt, load_prompt, parse_verdict
+from howsure.models.batch_client import BatchClient
 from howsure.models.generating_process import ABILITIES, uniform
 from howsure.models.model import Choice, Model, Reply, Request
 from howsure.safe_text import inflect_text
@@ -35,6 +38,8 @@ from howsure.sample.budget import load_spending
 from howsure.sample.experiment import Experiment, PromptLine
 from howsure.sample.judge_config import BudgetConfig, JudgeConfig
 from howsure.sample.model_config import ModelConfig, find_key
+from howsure.sample.model_config import open_model as open_configured_model
+from howsure.sample.retry import UNREADABLE
 from howsure.sample.run import run_experiment
 from howsure.sample.sampling_plan import check_prices
 from howsure.scorers.normalised import build_normalised_scorer
@@ -50,6 +55,8 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLETIONS",
     "FOLDER",
+    "N_UNREADABLE",
+    "CheckedJudge",
     "JudgeFolder",
     "JudgedRun",
     "JudgedScores",
@@ -74,6 +81,10 @@ __all__ = [
 
 FOLDER = "judges"
 COMPLETIONS = "completions.parquet"
+#: Number of replies without a readable verdict, the first ones, after which a judge is stopped.
+N_UNREADABLE = 20
+#: Largest number of characters of such a reply that a message shows.
+_MOST_CHARACTERS = 120
 #: The one prompt of a judge's run shows the question of the unit as it is.
 _PROMPT = Prompt(template="{question}")
 
@@ -523,17 +534,25 @@ def judge_folder(
     is_default
         Whether its scores become those of the run.
     retry
-        Ask again for verdicts whose requests failed in earlier sessions.
+        Ask again for verdicts that failed in earlier sessions: those of failed requests, and those that cannot be read.
     stream, lines, open_model
         As for `sample.run.run_experiment`.
     """
     run = build_units(path, judge)
     folder = name_judge_folder(path, run)
+    has_readable = responses.is_run(folder) and any(one.counts for one in read_verdict_counts(folder).values())
     if judge.model.kind == "replay" and open_model is None:
         recorded = RecordedJudge(judge, run)
 
         def open_model(_: ModelConfig, __: Benchmark) -> Model:
             return recorded
+
+    opener = open_model or functools.partial(open_configured_model, seed=judge.seed)
+
+    def open_checked_model(config: ModelConfig, benchmark: Benchmark) -> Model:
+        model = cast("Model", opener(config, benchmark))
+        # A batch is paid for as a whole before its first reply.
+        return model if has_readable or isinstance(model, BatchClient) else CheckedJudge(model, run.prompt.words)
 
     code = run_experiment(
         run.build_experiment(budget),
@@ -543,13 +562,14 @@ def judge_folder(
         lines=lines,
         benchmark=run.build_benchmark(),
         noun="verdicts",
-        open_model=open_model,
+        open_model=open_checked_model,
     )
     result = write_judged_scores(path, run, is_default=is_default)
     problems = []
     if result.n_unparsed:
         what = inflect_text(
-            "[verdict could not be read; it is no score|verdicts could not be read; they are no scores]",
+            "[verdict could not be read; it is no score, and --retry failed asks for it|verdicts could not be read; "
+            "they are no scores, and --retry failed asks for them] again",
             result.n_unparsed,
         )
         problems.append(f"{result.n_unparsed:,} {what}")
@@ -558,6 +578,47 @@ def judge_folder(
     for problem in problems:
         print(f"howsure: judge {judge.model.label}: {problem}", file=stream or sys.stderr)
     return code, f"{run.scorer}@{run.version}"
+
+
+class CheckedJudge:
+    """A judge that is stopped, before the rest is paid for, when none of its first verdicts can be read.
+
+    Raises
+    ------
+    FatalEndpointError
+        When a verdict is requested, and none of the first `N_UNREADABLE` replies could be read.
+    """
+
+    def __init__(self, model: Model, words: Sequence[str]) -> None:
+        self._model, self._words = model, tuple(words)
+        self._n_unreadable: int | None = 0
+        self._example = ""
+
+    async def generate(self, request: Request) -> Reply:
+        """Request verdicts, and see whether one of them can be read."""
+        if self._n_unreadable is not None and self._n_unreadable >= N_UNREADABLE:
+            raise FatalEndpointError(self._describe(), reason=UNREADABLE)
+        reply = await self._model.generate(request)
+        for text in [choice.text for choice in reply.choices if choice.text and choice.error is None]:
+            if parse_verdict(remove_reasoning(text), self._words) is not None:
+                self._n_unreadable = None
+            elif self._n_unreadable is not None:
+                self._n_unreadable += 1
+                self._example = self._example or text
+        return reply
+
+    def _describe(self) -> str:
+        """Return what to do, with the end of a reply."""
+        end = " ".join(self._example.split())[-_MOST_CHARACTERS:]
+        forms = " or ".join(f"'Verdict: {word}'" for word in self._words)
+        return (
+            f"none of the first {self._n_unreadable} verdicts can be read; one ends in {end!r}, and the last line is "
+            f"to be {forms}; change the template or max_tokens of the judge, then run again with --retry failed"
+        )
+
+    async def close(self) -> None:
+        """Close the judge."""
+        await self._model.close()
 
 
 class RecordedJudge:

@@ -115,24 +115,26 @@ class LabelFile(NamedTuple):
         labels: dict[tuple[CompletionKey, str], Label] = {}
         for (key, reviewer), one in self.labels.items():
             where = f"{self.path}, question {one.question!r}"
-            found = [key]
+            matches = [key]
             if key not in keys:
                 given = tuple(bool(value) for value in key)
                 if given not in places:
                     places[given] = defaultdict(list)
-                    for whole in keys:
-                        places[given][tuple(compress(whole, given))].append(whole)
-                found = places[given].get(tuple(compress(key, given)), found)
-            if len(found) > 1:
-                fields = [name for i, name in enumerate(KEY) if len({whole[i] for whole in found}) > 1]
+                    for each in keys:
+                        places[given][tuple(compress(each, given))].append(each)
+                matches = places[given].get(tuple(compress(key, given)), matches)
+            if len(matches) > 1:
+                fields = [name for i, name in enumerate(KEY) if len({each[i] for each in matches}) > 1]
                 remedy = f"add {' and '.join(fields)} to the labels"
-                raise InputError(f"{len(found)} completions have the fields of this label", where=where, remedy=remedy)
+                raise InputError(
+                    f"{len(matches)} completions have the fields of this label", where=where, remedy=remedy
+                )
             score = score_of.get(one.verdict.casefold()) if one.score is None else one.score
             if score is None:
                 remedy = f"give a score, or one of the judge's verdicts: {', '.join(choices)}"
                 raise InputError(f"a label without score, and the verdict {one.verdict!r}", where=where, remedy=remedy)
-            fields_of = dict(zip(KEY, found[0], strict=True))
-            labels[found[0], reviewer] = msgspec.structs.replace(one, **fields_of, score=score)
+            fields_of = dict(zip(KEY, matches[0], strict=True))
+            labels[matches[0], reviewer] = msgspec.structs.replace(one, **fields_of, score=score)
         return self._replace(labels=labels)
 
     def inclusion(self) -> dict[CompletionKey, float]:

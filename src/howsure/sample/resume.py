@@ -18,6 +18,7 @@ from howsure.benchmarks.question import Question
 from howsure.sample.snapshot import Tally
 from howsure.store import responses
 from howsure.store.row_blocks import find_valid, to_numpy
+from howsure.store.schema import UNSCORED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,8 +246,8 @@ class _CellReader:
         variant = _find_indices(batch, "variant", self.variant_index)
         generation, score = to_numpy(batch["generation"]), to_numpy(batch["score"])
         is_scored = find_valid(batch["score"]) & ~find_valid(batch["error"])
-        # Completions that wait for a judge, and verdicts that cannot be read, have no score and did not fail.
-        is_failed = ~is_scored & (_starts_with(batch["status"], "error") | find_valid(batch["error"]))
+        # Completions that wait for a judge have no score and did not fail; verdicts that cannot be read did.
+        is_failed = ~is_scored & ~_starts_with(batch["status"], UNSCORED)
         is_outage = is_failed & _starts_with(batch["error"], f"{OUTAGE}:")
         prompt_tokens = _read_numbers(batch, "prompt_tokens")
         if starts_request is not None:

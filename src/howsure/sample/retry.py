@@ -11,8 +11,10 @@ import numpy as np
 from howsure.errors import EndpointError
 from howsure.sample.resume import PromptTask
 
-__all__ = ["PendingRequest", "RetryPolicy", "compute_backoff", "compute_wait", "is_wait_too_long"]
+__all__ = ["UNREADABLE", "PendingRequest", "RetryPolicy", "compute_backoff", "compute_wait", "is_wait_too_long"]
 
+#: Reason of the error that ends a judge of which no verdict can be read.
+UNREADABLE = "unreadable"
 #: Largest number of attempts for a request, and for a request that fails only because requests are sent too fast.
 MAX_ATTEMPTS, MAX_ATTEMPTS_RATE_LIMIT = 8, 64
 #: Seconds without any success after which a model is given up: a model whose replies are never completions, a model
@@ -158,10 +160,10 @@ class RetryPolicy:
     def is_forgiven(self, error: EndpointError) -> bool:
         """Count a fatal failure; return whether the model goes on, because such a failure among successes may pass.
 
-        An account without credit is not forgiven.
+        An account without credit is not forgiven, nor a judge of which no verdict can be read.
         """
         self._n_fatal += 1
-        return error.reason != "quota" and self.n_successes > 0 and self._n_fatal < FEWEST_FATAL
+        return error.reason not in {"quota", UNREADABLE} and self.n_successes > 0 and self._n_fatal < FEWEST_FATAL
 
     @property
     def seconds_without_success(self) -> float:

@@ -159,6 +159,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             changed = _find_differences(self.benchmarks[name], request.benchmarks[name])
             if "sha256" in self.benchmarks[name] and "sha256" not in changed:
                 changed.pop("file", None)  # the same content under another name
+            if self.benchmarks[name].get("kind") == "judge":
+                changed.pop("questions", None)  # one for each completion, and a run may be given more
             if changed:
                 raise _build_conflict("benchmark", name, changed, "give it another name")
         for name in self.prompts.keys() & request.prompts.keys():
