@@ -579,3 +579,11 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
         i = boxes["model"].index(row["model"])
         for name, here in {"min": "min", "q25": "low", "median": "median", "max": "max", "default": "default"}.items():
             assert boxes[here][i] == pytest.approx(row[name], rel=1e-6)  # seven digits are drawn
+
+
+def test_pairs_without_a_common_question_are_no_table_of_dashes(howsure, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("model,question,score\n" + "".join(f"{m},{m}{q},{q % 2}\n" for m in "abc" for q in range(9)))
+    code, out, err = howsure("pairs", table)
+    assert (code, out) == (2, "")
+    assert "no two models have a question in common" in err

@@ -39,3 +39,14 @@ def test_the_table_after_a_run_has_the_claim_and_level_of_the_rule_that_stopped_
     assert (code, row["claim"], row["level"]) == (0, claim, level)
     assert row["high"] - row["low"] < width
     assert "stopped after" in err
+
+
+def test_a_dry_run_says_where_the_budget_ends_the_run(howsure, tmp_path):
+    """Theory: 100 questions once are 100 calls, of which a budget of 25 allows a quarter."""
+    for calls, is_said in ((25, True), (100, False)):
+        (tmp_path / "exp.yaml").write_text(
+            f"benchmark: directions-small\nmodels: [simulated/medium]\ngenerations: 1\nbudget: {{calls: {calls}}}\n"
+        )
+        code, _, err = howsure("run", tmp_path / "exp.yaml", "--dry-run")
+        assert code == 0
+        assert ("25 %" in err) == is_said

@@ -183,7 +183,14 @@ def pairs(
     """Compare all pairs of models, with adjusted p-values."""
     import howsure as hs
 
-    print_result(hs.pairs(inputs.results, claim=claim, level=level, method=method, every_column=every_column), form)
+    result = hs.pairs(inputs.results, claim=claim, level=level, method=method, every_column=every_column)
+    if len(result) and not any(result["n_questions"]):
+        remedy = (
+            "where programs name the same questions differently, convert each file with its own --columns "
+            "question=FIELD, and read the folders together with --as-benchmark NAME"
+        )
+        raise InputError("no two models have a question in common", where="pairs", remedy=remedy)
+    print_result(result, form)
 
 
 @click.command()

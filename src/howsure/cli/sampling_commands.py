@@ -358,6 +358,13 @@ def run(
         if any(isinstance(part.variants, dict) and "reference" in part.variants for part in described.parts):
             text = "models other than the reference are asked in n_star variants: these figures are upper limits"
             print(f"howsure: {text}", file=sys.stderr)
+        for what, limit, needed in (
+            ("cost", described.budget.cost, None if estimated.cost is None else estimated.cost / 1e12),
+            ("calls", described.budget.calls, sum(estimated["requests"])),
+        ):
+            if limit is not None and needed is not None and needed > limit:
+                text = f"budget {{{what}: {limit:g}}} is below the estimate: it ends the run after about"
+                print(f"howsure: {text} {100 * limit / needed:.0f} % of what is missing", file=sys.stderr)
         if described.judge is not None:
             judge, n = described.judge.model, int(sum(estimated["cells"]))
             text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"

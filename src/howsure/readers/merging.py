@@ -157,7 +157,8 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
             if questions.isdisjoint(cells.questions) and not is_same:
                 yield (
                     f"{source.path}: no question of {cells.benchmark} occurs in {first.path}: are they the same "
-                    "benchmark? Two programs may name the same questions differently: --columns question=FIELD"
+                    "benchmark? Two programs may name the same questions differently: --columns question=FIELD, with "
+                    "howsure convert for each file where one FIELD does not fit all"
                 )
             elif _differ(about, first_about, "sha256"):
                 yield (f"{source.path}: {cells.benchmark} has other questions or targets than in {first.path}")

@@ -66,10 +66,11 @@ _MAIN = frozenset(
         *("agreement", "agreement_low", "agreement_high", "rank_low", "rank_high"),
     }
 )
-#: The same of plans, dry runs and audits, in their order; those that have the first of these columns.
+#: The same of plans, dry runs, curves and audits, in their order; those that have the first of these columns.
 _MAIN_BY_FIRST = (
     ("calls", "n_questions", "n_variants", "n_generations", "se", "se_assured"),
     ("requests", "missing", "cost", "time"),
+    ("low_difference", "high_difference", "score", "difference", "p_holm"),
     ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
 )
 #: Characters between two columns.
@@ -226,7 +227,7 @@ def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
             continue
         texts = [_format_value(name, value, places) for value, places in zip(values, decimals, strict=True)]
         if n_rows > 1 and name not in _ALWAYS_IN_TABLE and _is_constant(name, values, decimals):
-            constant.append(f"{name} {texts[0]}")
+            constant.append(f"{name} {texts[0] or '–'}")
         else:
             varying[name] = texts
     # A note of all rows stands below the table without a mark; others are footnotes of their rows.
