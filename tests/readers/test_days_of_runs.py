@@ -59,6 +59,19 @@ def test_a_log_has_the_day_of_its_start_where_rows_have_no_time():
     assert find_days(dated) == {("b", "m", "1"): "1970-01-02"}
 
 
+@pytest.mark.parametrize("time", [1.7e12, 1e19, -5.0, float("nan"), float("inf")])
+def test_a_time_that_is_no_date_is_not_known(time):
+    """Milliseconds that were written as seconds ended the report in "year 55840 is out of range"."""
+    table = pa.table({"benchmark": ["b", "b"], "model": ["m", "m"], "generation": [1, 2], "created": [time, 90_000.0]})
+    assert find_days(table) == {("b", "m", "2"): "1970-01-02"}
+
+
+@pytest.mark.parametrize("times", [(1.0, 90_000.0), (90_000.0, 1.0)])
+def test_of_two_days_of_as_many_questions_a_run_has_the_first(times):
+    table = pa.table({"benchmark": ["b", "b"], "model": ["m", "m"], "generation": [1, 1], "created": times})
+    assert find_days(table) == {("b", "m", "1"): "1970-01-01"}
+
+
 def test_a_table_without_times_has_no_figure_of_days(tmp_path):
     rows = [("m", q, g, float((q + g) % 2)) for q in range(4) for g in range(3)]
     names = ("model", "question", "generation", "score")

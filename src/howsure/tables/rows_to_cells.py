@@ -38,8 +38,8 @@ SUMS = ("n", "total", "total_sq")
 EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
 #: Largest number of cells of a cube; each takes 40 bytes.
 _MAX_CELLS = 100_000_000
-#: Seconds of a day.
-_DAY = 86_400
+#: Seconds of a day, and the number of days from 1970 to the year 9999, the last one that a date can have.
+_DAY, _DAYS = 86_400, 2_932_897
 
 
 def make_cells(
@@ -129,6 +129,9 @@ def make_runs(
 def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], str]:
     """Find the day on which each generation of a benchmark and model was made: the one of most of its questions.
 
+    Of two days of as many questions it is the first. Times before 1970 or after the year 9999, such as milliseconds
+    that were written as seconds, count as not known.
+
     Parameters
     ----------
     table
@@ -157,8 +160,13 @@ def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], 
         created = compute.fill_null(created, start)
     day = compute.floor(compute.divide(created, float(_DAY)))
     names = ["benchmark", "model", "generation"]
-    rows = table.select(names).append_column("day", day).filter(compute.is_valid(day))
-    counts = rows.group_by([*names, "day"]).aggregate([([], "count_all")]).sort_by("count_all")
+    rows = (
+        table.select(names)
+        .append_column("day", day)
+        .filter(compute.and_(compute.greater_equal(day, 0.0), compute.less(day, float(_DAYS))))
+    )
+    counts = rows.group_by([*names, "day"]).aggregate([([], "count_all")])
+    counts = counts.sort_by([("count_all", "ascending"), ("day", "descending")])
     columns = zip(*(counts[name].to_pylist() for name in (*names, "day")), strict=True)
     days = {(str(benchmark), str(model), str(generation)): number for benchmark, model, generation, number in columns}
     return {key: datetime.fromtimestamp(number * _DAY, UTC).date().isoformat() for key, number in sorted(days.items())}
