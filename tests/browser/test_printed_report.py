@@ -33,7 +33,10 @@ def test_heights_are_those_of_the_blocks_on_the_sheets(window, tmp_path):
     assert printed_report.count_nearly_empty(heights) == 2  # the last page ends where it may
 
 
-@pytest.mark.parametrize("is_drawn", [True, False], ids=["drawn by scripts", "static drawings"])
+@pytest.mark.parametrize(
+    "is_drawn",
+    [pytest.param(True, marks=pytest.mark.long, id="drawn by scripts"), pytest.param(False, id="static drawings")],
+)
 def test_no_page_of_many_models_is_nearly_empty(window, tmp_path, is_drawn):
     cells = simulated([f"organisation/model-{i:02d}-instruct" for i in range(48)], 80, 3)
     path = tmp_path / "report.html"
@@ -50,6 +53,7 @@ def test_no_page_of_many_models_is_nearly_empty(window, tmp_path, is_drawn):
     assert len(heights) < 18
 
 
+@pytest.mark.long
 def test_nothing_on_paper_is_wider_than_the_sheet(window, tmp_path):
     """A browser makes the whole page smaller, text and all, where one element is wider than the sheet."""
     cells = simulated([f"organisation/model-{i:02d}-instruct" for i in range(48)], 80, 3)

@@ -217,7 +217,14 @@ def test_exclude_knows_a_question_by_its_content_under_another_id():
 def test_the_mean_score_without_rejected_questions_is_of_the_models_that_have_one():
     """By hand: a has 0 and 1, b has 1 on the second question alone, c has nothing: .75, and 1 without the first."""
     some = Cells.from_scores("b", ["a", "b", "c"], ["q1", "q2"], [[[0], [1]], [[], [1]], [[], []]])
-    assert exclude([some], state(verdict()))[1][0].endswith("goes from 0.750 to 1.000")
+    assert exclude([some], state(verdict()))[1][0].endswith("; the mean score of the models goes from 0.750 to 1.000")
+
+
+def test_the_mean_score_without_rejected_questions_compares_the_same_models():
+    """By hand: a has 0 and 1; b has 1 on the rejected question alone, so that its 1 is in neither mean."""
+    some = Cells.from_scores("b", ["a", "b"], ["q1", "q2"], [[[0], [1]], [[1], []]])
+    line = exclude([some], state(verdict()))[1][0]
+    assert line.endswith("; the mean score of the models that still have a score goes from 0.500 to 1.000")
 
 
 def test_exclude_warns_where_the_content_has_changed():

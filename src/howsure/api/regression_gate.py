@@ -648,7 +648,7 @@ def _write_markdown(result: GateResult, inconclusive: GateVerdict) -> Iterator[s
     """Yield the lines of the text for a pull request."""
     yield f"### {_SIGNS[result.verdict]} howsure gate: {result.verdict}"
     yield ""
-    if inconclusive != result.verdict == "inconclusive":
+    if result.verdict == "inconclusive" and inconclusive != "inconclusive":
         yield f"Inconclusive counts as {inconclusive} here (`--inconclusive {inconclusive}`)."
         yield ""
     yield "| benchmark | model | verdict | score | difference | at least | at most | questions |"

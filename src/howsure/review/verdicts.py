@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.stats.core.cells import Cells
+from howsure.stats.core.cells import Cells, mean_where
 from howsure.stats.judges import LabelAgreement, measure_agreement
 
 __all__ = [
@@ -446,9 +446,7 @@ def _describe_decisions(cells: Cells, selected: Cells, here: Mapping[str, Decisi
     why = ", ".join(f"{n} {word}" for word, n in sorted(words.items(), reverse=True))
     on = ", ".join(f"{bases[basis]} on {basis}" for basis in _DECIDED if bases[basis])
     lines = [f"{len(out)} of {_count_questions(len(cells.questions))} left out" + (f" ({why}; {on})" if out else "")]
-    before, after = _mean_score(cells), _mean_score(selected)
-    if out and np.isfinite(before + after):
-        lines[0] += f"; the mean score of the models goes from {before:.3f} to {after:.3f}"
+    lines[0] += _describe_mean_change(cells, selected) if out else ""
     n_of_basis = Counter(one.basis for one in here.values())
     if n := n_of_basis["disagreement"]:
         lines.append(f"{_count_questions(n)} on which reviewers differ not left out: decide by review --adjudicate")
@@ -459,11 +457,14 @@ def _describe_decisions(cells: Cells, selected: Cells, here: Mapping[str, Decisi
     return [f"{cells.benchmark}: {line}" for line in lines]
 
 
-def _mean_score(cells: Cells) -> float:
-    """Return the mean of the scores of the models that have one; NaN where none has."""
-    n = cells.answered.sum(axis=1)
-    scores = np.sum(cells.mean, axis=1, where=cells.answered)[n > 0] / n[n > 0]
-    return float(scores.mean()) if len(scores) else np.nan
+def _describe_mean_change(cells: Cells, selected: Cells) -> str:
+    """Return how the mean score changes of the models that have one before and after; empty where none has."""
+    before, after = (mean_where(each.mean, each.answered) for each in (cells, selected))
+    has_both = np.isfinite(after)
+    if not has_both.any():
+        return ""
+    which = "the models" if np.array_equal(has_both, np.isfinite(before)) else "the models that still have a score"
+    return f"; the mean score of {which} goes from {before[has_both].mean():.3f} to {after[has_both].mean():.3f}"
 
 
 def _count_questions(n: int, kind: str = "") -> str:
