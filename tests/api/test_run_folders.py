@@ -39,7 +39,8 @@ def test_a_run_works_where_an_event_loop_runs(experiment, tmp_path):
 
 
 def test_an_interrupted_run_is_interrupted_here_too(experiment, monkeypatch):
-    monkeypatch.setattr(run_folders, "sample_experiment", lambda *_, **__: (run_folders.INTERRUPTED, None))
+    interrupted = run_folders.SampledExperiment(run_folders.INTERRUPTED)
+    monkeypatch.setattr(run_folders, "sample_experiment", lambda *_, **__: interrupted)
     with pytest.raises(KeyboardInterrupt):
         hs.run(experiment)
 
