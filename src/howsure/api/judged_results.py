@@ -277,7 +277,9 @@ def describe_positions(data: Data | Evaluations) -> list[str]:
         if find_judge(source.path, scorer).judge.models is not None:
             effects = read_position_effects(source.path, scorer)
             named = [benchmark for benchmark in benchmarks if benchmark in effects]
-            lines += [f"{scorer}{f' on {benchmark}' * (len(named) > 1)}: {effects[benchmark]}" for benchmark in named]
+            for benchmark in named:
+                name = f"{scorer} on {benchmark}" if len(named) > 1 else scorer
+                lines.append(f"{name}: {effects[benchmark]}")
     return lines
 
 

@@ -85,7 +85,7 @@ class JudgeErrors(Result):
 
     @property
     def lacks_doubling(self) -> NDArray[np.bool_]:
-        """Whether a row is that of length, and no completion is twice as long as another of its model, shape (T,)."""
+        """Whether a row is that of length, and has no difference because lengths span too little, shape (T,)."""
         is_length = np.array([test == "length" for test in self.tests], dtype=bool)
         return is_length & np.isnan(self.difference)
 

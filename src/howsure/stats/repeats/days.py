@@ -125,6 +125,12 @@ def compare_days(runs: Sequence[Cells], *, level: float = 0.95) -> DailyScores:
     ------
     InputError
         When there are no runs, or the level is out of its range.
+
+    Examples
+    --------
+    >>> run = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1], [0]]])
+    >>> compare_days([run, run]).reasons
+    {'a': 'no run has a date'}
     """
     merged, _ = align_runs(runs)
     days_of: dict[str, dict[str, Cells]] = {}
