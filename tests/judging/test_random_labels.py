@@ -111,3 +111,30 @@ def test_damaged_files(tmp_path):
     with pytest.raises(InputError, match="--random"):
         read_labels(tmp_path / "none.jsonl")
     assert read_labels(tmp_path / "none.jsonl", missing=True).labels == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ({"question": "q1", "score": 1}, "add model and generation to the labels (generations are counted from 1)"),
+        ({"question": "q1", "model": "a", "score": 1}, "add generation to the labels (generations are counted from 1)"),
+        # numbered from 0 in another program
+        ({"question": "q1", "model": "a", "generation": 0, "score": 1}, "(generations are counted from 1)"),
+        ({"question": "q1", "generation": 2, "score": 1}, "add model to the labels"),
+    ],
+)
+def test_a_label_of_several_completions_says_which_fields_tell_them_apart(tmp_path, line, remedy):
+    """By hand: two models with two generations of one question."""
+    keys = {("b", model, "q1", "v", generation) for model in "ab" for generation in (1, 2)}
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(msgspec.json.encode(line) + b"\n")
+    with pytest.raises(InputError) as caught:
+        read_labels(path).resolve(keys, {})
+    assert str(caught.value).endswith(remedy)
+
+
+def test_a_label_without_the_fields_of_which_there_is_one_is_of_the_completion(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(b'{"question": "q1", "score": 1}\n')
+    key = ("b", "a", "q1", "v", 1)
+    assert read_labels(path).resolve({key, ("b", "a", "q2", "v", 1)}, {}).scores() == {key: 1.0}

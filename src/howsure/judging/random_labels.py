@@ -126,6 +126,7 @@ class LabelFile(NamedTuple):
             if len(matches) > 1:
                 fields = [name for i, name in enumerate(KEY) if len({each[i] for each in matches}) > 1]
                 remedy = f"add {' and '.join(fields)} to the labels"
+                remedy += " (generations are counted from 1)" if "generation" in fields else ""
                 raise InputError(
                     f"{len(matches)} completions have the fields of this label", where=where, remedy=remedy
                 )
