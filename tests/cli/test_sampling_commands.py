@@ -41,6 +41,18 @@ def test_the_table_after_a_run_has_the_claim_and_level_of_the_rule_that_stopped_
     assert "stopped after" in err
 
 
+def test_the_table_after_a_run_with_greedy_has_an_interval_for_every_row(howsure, tmp_path):
+    """One generation has no error for these questions, the claim of `until`."""
+    (tmp_path / "exp.yaml").write_text(
+        "benchmark: {name: population, size: 100}\nmodels: [simulated/medium]\n"
+        "generations: 20\ngreedy: true\nuntil: {width: 0.25}\n"
+    )
+    code, out, _ = howsure("run", tmp_path / "exp.yaml", "--format", "json")
+    rows = json.loads(out)
+    assert (code, len(rows)) == (0, 2)
+    assert all(row["claim"] == "new-questions" and row["low"] < row["score"] < row["high"] for row in rows)
+
+
 def test_a_dry_run_says_where_the_budget_ends_the_run(howsure, tmp_path):
     """Theory: 100 questions once are 100 calls, of which a budget of 25 allows a quarter."""
     for calls, is_said in ((25, True), (100, False)):

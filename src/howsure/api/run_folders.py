@@ -148,8 +148,8 @@ def sample_experiment(
     if described.judge is not None:
         return SampledExperiment(_sample_and_judge(described, folder, retry=retry, lines=lines))
     stopping = described.stopping
-    # With one generation the error for these questions is not known.
-    is_repeated = any(config.generations > 1 for config in described.models)
+    # With one generation, such as a greedy one, the error for these questions is not known.
+    is_repeated = all(config.generations > 1 for config in described.models)
     claim = stopping.claim if stopping is not None and is_repeated else "new-questions"
     level = stopping.level if stopping is not None else 0.95
     first = select_reference(described)
