@@ -201,3 +201,19 @@ def test_shares_that_are_all_or_nothing():
     assert all("no more than the noise" in note for note in noise.columns()["note"])
     assert np.isnan(replace(found, noise=2 * found.within).detectable).all()
     assert found.at_level(0.5).interval().high[0, 0] <= found.interval().high[0, 0]
+
+
+def test_differences_that_are_rounding_are_no_variance():
+    """A bad input: equal scores but for the last bits have no share and p = 1; so has a dimension that adds nothing."""
+    rng = np.random.default_rng(3)
+    values = {"style": list("abcd" * 3), "mark": list("xxxxyyyyzzzz")}
+    of_style = np.tile(rng.random(4), 3)
+    scores = np.stack([np.full(12, 1 / 3), of_style]) + rng.choice([-1e-16, 0, 1e-16], (2, 12))
+    found = estimate_dimension_shares("b", ["flat", "style alone"], scores, values)
+    assert np.all(np.isnan(found.share[0]))
+    assert np.all(np.isnan(found.interval().high[0]))
+    assert found.p_value[0].tolist() == [1.0, 1.0]
+    assert found.share[1].tolist() == [1.0, 0.0]
+    assert found.p_value[1].tolist() == [0.0, 1.0]
+    notes = found.columns()["note"].tolist()
+    assert all("differ by no more than the noise" in note and "cannot be separated" not in note for note in notes[:2])

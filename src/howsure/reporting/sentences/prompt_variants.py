@@ -15,7 +15,7 @@ from howsure.reporting.formatting import (
     format_significant,
     join_names,
 )
-from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import MOMENTS
 from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.prompts import (
@@ -117,6 +117,7 @@ def describe_share(shares: DimensionShares, dimension: str) -> str:
     if not tested.any() or not np.any(shares.variance[:, d] > _ROUNDING**2):
         return ""
     clear = ~np.isnan(share)
+    is_noise = tested & ~clear & ~shares.unclear[:, d]
     if not clear.any():
         return "There are too few variants to tell how much of the variance over prompts the dimension explains. "
     if len(share) == 1:
@@ -128,10 +129,13 @@ def describe_share(shares: DimensionShares, dimension: str) -> str:
     text = f"The dimension explains {format_share(float(np.median(share[clear])))} of the variance over prompts "
     if clear.all():
         return f"{text}(median over models). "
-    n_unclear = int(np.sum(tested & ~clear))
     n_clear = int(clear.sum())
-    of = f"(median of {n_clear:,} models)" if n_clear > 1 else f"of {shares.effects.models[int(np.argmax(clear))]}"
-    return f"{text}{of}; for {n_unclear:,} of {len(share):,} models there are too few variants to tell. "
+    text += f"(median of {n_clear:,} models)" if n_clear > 1 else f"of {shares.effects.models[int(np.argmax(clear))]}"
+    if n_unclear := int(np.sum(~clear & ~is_noise)):
+        text += f"; for {n_unclear:,} of {len(share):,} models there are too few variants to tell"
+    if n_noise := int(is_noise.sum()):
+        text += f"; for {n_noise:,} of {len(share):,} models the prompts differ by no more than the noise of the scores"
+    return f"{text}. "
 
 
 def describe_shares(shares: DimensionShares) -> str:
@@ -157,8 +161,8 @@ def describe_shares(shares: DimensionShares) -> str:
             text += f"For {n_unclear:,} of {significant.size:,} rows there are too few variants to tell. "
     return text + (
         "Share: of the variance over prompts, without the noise of questions and generations, what the values of the "
-        "dimension explain by themselves; –: too few variants to tell. Detectable: the share that this test finds with "
-        "a probability of 80%."
+        "dimension explain by themselves; –: too few variants to tell, or prompts that differ by no more than this "
+        "noise. Detectable: the share that this test finds with a probability of 80%."
     )
 
 
@@ -264,15 +268,36 @@ def describe_convergence(sizes: SampleSize, moment: str, n_drawn: int) -> str:
         whose = whose or (sizes.models[int(np.argmax(clear))] if clear.sum() == 1 else "any other model")
         text += f"No number of prompts below all of them brings the {moment} {each}, for {whose}: n* is not reached."
     else:
-        most = int(np.nanargmax(np.where(reached, n, np.nan)))
-        text += f"{int(n[most]):,} or more of {int(N[most]):,} prompts bring the {moment} {each} for "
-        text += f"{_describe_models(sizes, np.where(clear, n, np.nan), clear, reached, vague=bool(vague.any()))} "
+        most = reached & (n == np.max(n[reached]))
+        text += f"{int(n[most][0]):,} or more of {_format_range(N[most])} prompts bring the {moment} {each} for "
+        if np.ptp(N[reached]) > 0:  # "every model" would be of models that do not have as many prompts
+            names = join_names([model for model, is_most in zip(sizes.models, most, strict=True) if is_most])
+            text += f"{names}{_describe_fewer_prompts(N, most, reached, clear)}. "
+        else:
+            text += f"{_describe_models(sizes, np.where(clear, n, np.nan), clear, reached, vague=bool(vague.any()))} "
         text += "A point is n*."
     available = clear
     if np.any(available & ~reached):
         text += " A hollow point is all prompts, where n* is not reached."
     text += " A curve ends at 0 by construction, so that n* is too small where it is not far below all prompts."
     return text + drawn
+
+
+def _format_range(counts: IntArray) -> str:
+    """Return the smallest and the largest of some counts, or the only one."""
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _describe_fewer_prompts(N: IntArray, most: Mask, reached: Mask, clear: Mask) -> str:
+    """Return how many models need fewer prompts than those with the most, and for how many n* is not reached."""
+    text = ""
+    if fewer := int(np.sum(reached & ~most)):
+        has, needs = ("has", "needs") if fewer == 1 else ("have", "need")
+        text = f"; {format_count(fewer, 'other model')} that {has} {_format_range(N[reached & ~most])} {needs} fewer"
+    if left := int(np.sum(clear & ~reached)):
+        text += f"; for {format_count(left, 'model')} n* is not reached"
+    return text
 
 
 def _describe_vague_epsilon(sizes: SampleSize, vague: Mask) -> str:
@@ -344,9 +369,11 @@ def describe_sample_sizes(sizes: SampleSize, level: float = 0.95) -> str:
 
 def _without_noise(sizes: SampleSize, model: int, moment: int) -> str:
     """Describe how many prompts would be needed if their scores had no noise."""
-    needed = sizes.n_star_space_corrected[model, moment]
     if not sizes.noise_known[model]:
         return "How many it would take without the noise of each prompt's score is unknown. "
+    if not np.all(np.isnan(sizes.n_star_space_corrected[model])):  # the other moment may need more without the noise
+        moment = int(np.nanargmax(sizes.n_star_space_corrected[model]))
+    needed = sizes.n_star_space_corrected[model, moment]
     low, high = sizes.corrected_low[model, moment], sizes.corrected_high[model, moment]
     if np.isnan(needed):
         most = "" if np.isnan(high) else f", up to {format_prompts(high)}"

@@ -38,6 +38,8 @@ __all__ = ["DimensionShares", "estimate_dimension_shares", "estimate_variant_sha
 LARGEST_UNKNOWN = 0.5
 #: Power at which `detectable` is the smallest share.
 _POWER = 0.8
+#: Differences of scores that are rounding, relative to the scores.
+_ROUNDING = 1e-12
 #: Steps of a bisection: the interval becomes 2^-60 of its width.
 _STEPS = 60
 
@@ -104,7 +106,8 @@ class DimensionShares(Result):
         """Quasi F ratio of each dimension."""
         with np.errstate(invalid="ignore", divide="ignore"):
             statistic: FloatArray = self.sum_of_squares / self.df / self.error
-        return statistic
+        # values that score alike are no evidence of an effect, even if all variants do
+        return np.where((self.sum_of_squares == 0) & (self.error == 0), 0.0, statistic)
 
     @cached_property
     def p_value(self) -> FloatArray:
@@ -149,8 +152,13 @@ class DimensionShares(Result):
                 ratio = noncentrality / self.weight
                 rest = np.maximum(self.within * factor - self.noise, 0) / self.error
                 limit = ratio / (ratio + rest)
-            ends.append(np.where(ratio > 0, limit, np.where(np.isnan(ratio), np.nan, 0.0)))
+            ends.append(np.where(ratio > 0, limit, np.where(np.isnan(ratio) | self._is_flat, np.nan, 0.0)))
         return Limits(ends[0], ends[1], level)
+
+    @property
+    def _is_flat(self) -> NDArray[np.bool_]:
+        """Whether all variants have the same score, shape (M, D)."""
+        return np.asarray((self.sum_of_squares == 0) & (self.within == 0))
 
     @cached_property
     def detectable(self) -> FloatArray:
@@ -170,7 +178,7 @@ class DimensionShares(Result):
         separate = self.effects.separate[:, None] & tested
         dropped = {name: np.array([name == each for each in self.dimensions]) for name in self.effects.left_out}
         no_effect = np.any([*dropped.values(), np.zeros(D, dtype=bool)], axis=0)
-        lost = np.broadcast_to((self.total <= 0)[:, None], (M, D))
+        lost = (self.total <= 0)[:, None] | self._is_flat
         # An interval above 0 beside an adjusted p-value that is not small: the interval is of one dimension by itself.
         not_sure = self.unclear & (between.low > 0)
         may_be_none = self.unclear & ~not_sure
@@ -370,6 +378,8 @@ def _split_sums(y: FloatArray, own: FloatArray, others: Sequence[FloatArray]) ->
     alone = _find_basis(np.column_stack([mean, own]))
     within = np.sum((y - (y @ alone) @ alone.T) ** 2, axis=1) / (within_df or np.nan)
     left = np.maximum(np.sum(residual**2, axis=1) - ss, 0) / (residual_df or np.nan)
+    rounding = _ROUNDING**2 * np.sum(y**2, axis=1)
+    ss, left, within = (np.where(square > rounding, square, 0 * square) for square in (ss, left, within))  # NaN stays
     weight = float(np.sum(rest * own)) * L / (L - 1) if L > 1 else np.nan
     counts = (np.full(len(y), float(number or np.nan)) for number in (df, residual_df, weight, within_df))
     of_dimension, of_residual, per_variance, of_within = counts
