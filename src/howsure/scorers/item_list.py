@@ -30,7 +30,7 @@ _SEPARATOR = re.compile(
     r",?\s+as well as\s+|\s*(?:[;\n、，；]|,(?!\d{3}\b))\s*(?:and\s+|or\s+|&\s*)?"
     rf"|\s+(?:{'|'.join(_ANDS)}|&|\+|/|<|->|→)\s+|\s+then\s+"
 )
-# Several spaces, of which the search for separators would take quadratic time.
+# Several spaces, of which the search for separators and for struck items would take quadratic time.
 _BLANKS = re.compile(r"[^\S\n]{2,}")
 _INTRODUCTION = re.compile(
     r"^.*?(?:\b(?:are|is|were|was|son|sind|sont|sono|são|waren|eran|étaient"
@@ -178,7 +178,7 @@ def build_list_scorer(spec: str, where: str) -> Scorer:
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         items = parse_items(item.target)
-        completion = _INITIAL.sub(r"\1", _keep_affirmed(_STRUCK.sub("", completion)))
+        completion = _INITIAL.sub(r"\1", _keep_affirmed(_STRUCK.sub("", _BLANKS.sub(" ", completion))))
         pieces, rule = _split_text(completion), "whole"
         matches = list(dict.fromkeys(_match_items(pieces, items)))
         if not pieces or not all(isinstance(each, int) for each in matches):
