@@ -117,7 +117,7 @@ def test_random_questions_give_the_share_of_wrong_labels(window, run, tmp_path, 
             judge(window, verdict)
         window.show(f"{home}?show=random", network=True, **look)
         # Clopper and Pearson's interval of 1 of 4, from their tables
-        said = "1 of the first 4 random questions are mislabeled, an estimate of 25.0% of all labels (95% interval "
+        said = "1 of the first 4 random questions is mislabeled, an estimate of 25.0% of all labels (95% interval "
         said += "0.6% to 80.6%)."
         assert said in text(window)
 

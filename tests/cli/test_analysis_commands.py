@@ -100,7 +100,7 @@ def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     assert "not reached" not in shown["calm"] + shown["same"]
     words = " ".join(out.split())
     assert "n_star is not reached below the number of reference variants" in words
-    assert "the prompt's and what is the question's cannot be separated" in words
+    assert "what is the prompt's and what is the questions' cannot be separated" in words
     calm, same, wild = rows("variants", wide, "--wide")
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 2, 2, None)
     assert "n_star is not reached" in wild["note"]

@@ -159,7 +159,7 @@ MAIN = {  # what each command is run for
     ("attempts",): "benchmark model measure k score low high",
     ("questions",): "benchmark question score difficulty",
     ("questions", "--by", "model"): "benchmark model question score low high",
-    ("curve", "--order", ",".join(MODELS[:4])): "benchmark checkpoint score low high difference",
+    ("curve", "--order", ",".join(MODELS[:4])): "benchmark checkpoint score difference p_holm",
     ("providers", *PAIR): "benchmark difference low high p_value",
     ("gate", *PAIR, "--questions"): "benchmark question baseline candidate p_value",
     ("plan", *PAIR, "--detect", "0.1"): "benchmark n_questions n_generations se se_assured calls",

@@ -1,6 +1,7 @@
 """Figures of the page, held against the schema of Vega-Lite that Altair carries, and against the sources."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import altair as alt
@@ -25,10 +26,11 @@ def with_prompts():
 
 
 def with_runs():
-    """Three models in four runs, with what they cost and their answers, of which three contradict the target."""
+    """Three models in four runs, on two days, with their costs and answers, of which three contradict the target."""
     rng = np.random.default_rng(7)
     scores = drawn(rng.beta(0.8, 0.8, (3, 60)), 4)
-    runs = runs_of(scores)
+    days = ["2026-11-02", "2026-11-02", "2026-11-09", "2026-11-09"]
+    runs = [replace(run, days=dict.fromkeys(run.models, day)) for run, day in zip(runs_of(scores), days, strict=True)]
     questions = runs[0].questions
     given = {
         model: {q: ["7" if score else "8" for score in scores[i, j]] for j, q in enumerate(questions)}

@@ -108,6 +108,11 @@ def check_larger_at_hand(x, data, prediction):
     assert (int(data), int(prediction)) == (sum(s > 0.5 for s in share), sum(s < 0.5 for s in share))
 
 
+def check_larger_at_hand_alone(x, name, count, _):
+    every = int(count or len(x.names))
+    check_larger_at_hand(x, *((every, 0) if name == "data" else (0, every)))
+
+
 def check_range_at_hand(x, one, now, rest):
     """The outer band is the interval of the table, scaled by the ratio of the standard errors."""
     ratio = x.error(x.best, 1) / x.error(x.best, None)
@@ -179,6 +184,13 @@ CLUSTERED = [
             r"for (\d+) and prediction noise for (\d+)\."
         ),
         check_larger_at_hand,
+    ),
+    (
+        (
+            r"With the generations at hand \(thin bars, the shares of the table of scores\) (data|prediction) noise is the larger "
+            r"part(?: for (\d+), and (data|prediction) noise for none)?\."
+        ),
+        check_larger_at_hand_alone,
     ),
     (
         rf"The interval for new questions \(outer band\) goes from a width of {NUMBER} to one of {NUMBER}(: the rest is mostly data noise)?\.",

@@ -70,7 +70,7 @@ _MAIN = frozenset(
 _MAIN_BY_FIRST = (
     ("calls", "n_questions", "n_variants", "n_generations", "se", "se_assured"),
     ("requests", "missing", "cost", "time"),
-    ("low_difference", "high_difference", "score", "difference", "p_holm"),
+    ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
     ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
 )
 #: Characters between two columns.
