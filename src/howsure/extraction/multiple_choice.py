@@ -102,7 +102,7 @@ _NUMBERING = re.compile(r"\s*(?:Q\s?)?\d{1,3}[.):]\s+(?=\S)")
 #: Characters of a line that are read to find its label.
 _MOST_LINE = 40
 #: Signs that Unicode has apart from those that choices are mostly written with.
-_SIGNS = {"−": "-", "⁄": "/", "∕": "/"}
+_SIGNS = {"−": "-", "⁄": "/", "∕": "/", "’": "'"}
 # Pictures, but no crosses and ticks, which are verdicts.
 _PICTURE = re.compile("[\U0001f300-\U0001faff\u200d\ufe0f]")
 _PICTURES = re.compile("[ ]?[\U0001f300-\U0001faff\u200d\ufe0f]+")

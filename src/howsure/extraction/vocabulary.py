@@ -301,7 +301,7 @@ class Vocabulary:
 
     def __init__(self, labels: tuple[str, ...], choices: Sequence[str]) -> None:
         self.labels = _label_patterns(labels)
-        masked = [self.labels.mask(unicodedata.normalize("NFKC", choice)) for choice in choices]
+        masked = [self.labels.mask(unicodedata.normalize("NFKC", choice).replace("’", "'")) for choice in choices]
         mixed = [text for text in masked if self.labels.index(text.strip()) is None and self.labels.label.search(text)]
         lettered = (match for text in mixed for match in _LETTERED.finditer(text))
         mixed += [match[0] for match in lettered if self.labels.exact_index(match[2]) is not None]
