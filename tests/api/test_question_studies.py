@@ -214,9 +214,13 @@ def two_ranges():
     p = [np.where(np.arange(3000) < 600, 0, draw.beta(*ab, 3000)) for ab in ((1.5, 4.5), (1.5, 4.5), (2.0, 0.25))]
     counts = [draw.binomial(20, one) for one in p]
     return hs.Cells(
-        "demo", ("a", "b", "c"), tuple(f"q{q}" for q in range(3000)),
-        np.full((3, 3000), 20), np.array(counts, float), np.array(counts, float),
-    )  # fmt: skip
+        "demo",
+        ("a", "b", "c"),
+        tuple(f"q{q}" for q in range(3000)),
+        np.full((3, 3000), 20),
+        np.array(counts, float),
+        np.array(counts, float),
+    )
 
 
 def test_beta_fits_pool_the_models_of_a_range_and_find_the_mass_at_0(two_ranges):

@@ -26,23 +26,46 @@ def examples_of_logs():
 
 def folder_of(path, prices, right, *, tokens=True, failed=0):
     """A run folder of two generations of one request per question; prompts of 300 and completions of 50 tokens."""
-    models = {name: ModelRecord(name=name, kind="openai", base_url="http://127.0.0.1:1/v1", price=price)
-              for name, price in prices.items()}  # fmt: skip
+    models = {
+        name: ModelRecord(name=name, kind="openai", base_url="http://127.0.0.1:1/v1", price=price)
+        for name, price in prices.items()
+    }
     with RunFolder(path) as run:
         begin(path, Manifest(benchmarks={"sums": {}}, models=models))
-        run.append([
-            Response(
-                benchmark="sums", model=name, question=f"q{q}", variant="v", generation=g, attempts=1,
-                score=float(q < right[name]), prompt_tokens=300 if tokens and g == 1 else None,
-                completion_tokens=50.0 if tokens else None,
-            )
-            for name in prices for q in range(N) for g in (1, 2)
-        ])  # fmt: skip
-        run.append([
-            Response(benchmark="sums", model=name, question=f"q{q}", variant="v", generation=3, attempts=2,
-                     status="error", error="timeout: 60 s")
-            for name in prices for q in range(failed)
-        ])  # fmt: skip
+        run.append(
+            [
+                Response(
+                    benchmark="sums",
+                    model=name,
+                    question=f"q{q}",
+                    variant="v",
+                    generation=g,
+                    attempts=1,
+                    score=float(q < right[name]),
+                    prompt_tokens=300 if tokens and g == 1 else None,
+                    completion_tokens=50.0 if tokens else None,
+                )
+                for name in prices
+                for q in range(N)
+                for g in (1, 2)
+            ]
+        )
+        run.append(
+            [
+                Response(
+                    benchmark="sums",
+                    model=name,
+                    question=f"q{q}",
+                    variant="v",
+                    generation=3,
+                    attempts=2,
+                    status="error",
+                    error="timeout: 60 s",
+                )
+                for name in prices
+                for q in range(failed)
+            ]
+        )
     finish(path)
     return path
 
@@ -140,11 +163,21 @@ def test_a_completion_whose_judge_failed_does_not_hide_the_tokens_of_the_others(
     """By hand: 9 scored completions of 100 tokens and one without a verdict, which were 1,000 tokens for 10 completions."""
     with RunFolder(tmp_path / "run") as run:
         begin(tmp_path / "run", Manifest(benchmarks={"b": {}}, models={"m": ModelRecord(name="m", kind="openai")}))
-        run.append([
-            Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=1, prompt_tokens=60,
-                     completion_tokens=40.0, **({"score": 1.0} if q else {"status": "error", "error": "scoring: no verdict"}))
-            for q in range(10)
-        ])  # fmt: skip
+        run.append(
+            [
+                Response(
+                    benchmark="b",
+                    model="m",
+                    question=f"q{q}",
+                    variant="v",
+                    generation=1,
+                    prompt_tokens=60,
+                    completion_tokens=40.0,
+                    **({"score": 1.0} if q else {"status": "error", "error": "scoring: no verdict"}),
+                )
+                for q in range(10)
+            ]
+        )
     finish(tmp_path / "run")
     used = count_usage(find_sources(tmp_path / "run"))["b"]["m"]
     assert (used.n_generations, used.tokens) == (10, 1000)
@@ -157,12 +190,27 @@ def test_models_of_equal_cost_stay_equal_where_a_scorer_failed_and_the_better_on
     with RunFolder(tmp_path / "run") as run:
         models = {name: ModelRecord(name=name, kind="openai") for name in right}
         begin(tmp_path / "run", Manifest(benchmarks={"sums": {}}, models=models))
-        run.append([
-            Response(benchmark="sums", model=name, question=f"q{q}", variant="v", generation=g, prompt_tokens=40,
-                     completion_tokens=20.0, **({"status": "error", "error": "scoring: no verdict"}
-                     if (name, q, g) == ("b", 3, 1) else {"score": float(q < right[name])}))
-            for name in right for q in range(N) for g in (1, 2)
-        ])  # fmt: skip
+        run.append(
+            [
+                Response(
+                    benchmark="sums",
+                    model=name,
+                    question=f"q{q}",
+                    variant="v",
+                    generation=g,
+                    prompt_tokens=40,
+                    completion_tokens=20.0,
+                    **(
+                        {"status": "error", "error": "scoring: no verdict"}
+                        if (name, q, g) == ("b", 3, 1)
+                        else {"score": float(q < right[name])}
+                    ),
+                )
+                for name in right
+                for q in range(N)
+                for g in (1, 2)
+            ]
+        )
     finish(tmp_path / "run")
     table = hs.cost_scores(tmp_path / "run")
     assert table["cost_per_generation"].tolist() == [60, 60]

@@ -289,14 +289,18 @@ def test_a_model_at_other_settings_in_each_path_is_judged_as_two(howsure, tmp_pa
         )
         with open_run(tmp_path / name) as folder:
             about.save(tmp_path / name)
-            folder.append([
-                stored_row(f"q{q}", g, model="m", benchmark="b", score=score, request=f"{name} {q} {g}")
-                for q in range(30) for g in (1, 2)
-            ])  # fmt: skip
+            folder.append(
+                [
+                    stored_row(f"q{q}", g, model="m", benchmark="b", score=score, request=f"{name} {q} {g}")
+                    for q in range(30)
+                    for g in (1, 2)
+                ]
+            )
     code, out, _ = howsure("gate", tmp_path / "cold", tmp_path / "hot", "--at-least", 0.5, "--format", "json")
     assert (code, [(row["model"], row["verdict"]) for row in json.loads(out)]) == (
-        1, [("m (temperature=0.0)", "pass"), ("m (temperature=1.0)", "fail")]
-    )  # fmt: skip
+        1,
+        [("m (temperature=0.0)", "pass"), ("m (temperature=1.0)", "fail")],
+    )
 
 
 def test_sentences_fit_the_terminal_and_no_name_controls_it(howsure, tables, monkeypatch):
@@ -310,3 +314,14 @@ def test_sentences_fit_the_terminal_and_no_name_controls_it(howsure, tables, mon
     assert max(map(len, fitted.splitlines())) <= 60 < max(map(len, whole.splitlines()))
     assert fitted.split() == whole.split()
     assert "\x1b" not in fitted + whole
+
+
+def test_remarks_on_two_paths_of_a_candidate_are_printed_once(howsure, tmp_path):
+    """Parts of one candidate, each with a decimal comma, which a line says."""
+    for name, first in (("one", 0), ("two", 30)):
+        rows = "".join(f"m;b;q{first + i};0,{5 + i % 2}\n" for i in range(30))
+        (tmp_path / f"{name}.csv").write_text(f"model;benchmark;question;score\n{rows}")
+    code, _, err = howsure("gate", tmp_path / "one.csv", tmp_path / "two.csv", "--at-least", 0.3)
+    lines = [line for line in err.splitlines() if "decimal commas" in line]
+    assert (code, len(lines)) == (0, len(set(lines)))
+    assert lines

@@ -306,6 +306,7 @@ def test_number_that_the_question_does_not_have_is_read_before_those_that_it_has
 @pytest.mark.parametrize(
     ("question", "text", "number"),
     [
+        # What is read today is wrong, and MISREAD says why for each; strict, so that a rule that mends one is noticed.
         pytest.param(question, text, number, marks=pytest.mark.xfail(strict=True, reason=reason))
         for question, text, number, reason in MISREAD
     ],

@@ -10,11 +10,21 @@ from typing import NamedTuple
 
 #: Widths of Helvetica in units of the font size, of the letters that differ from .556 (Adobe's font metrics).
 WIDTHS = {
-    **dict.fromkeys("ijl'|", 0.222), **dict.fromkeys("ft./,:;! I[]\\", 0.278), **dict.fromkeys('r-()`"', 0.333),
-    **dict.fromkeys("cksvxyzJ", 0.5), **dict.fromkeys("+−=<>", 0.584), **dict.fromkeys("TFZ", 0.611),
-    **dict.fromkeys("ABEKPSVXY&", 0.667), **dict.fromkeys("CDHNRUw", 0.722), **dict.fromkeys("GOQ", 0.778),
-    **dict.fromkeys("mM", 0.833), "%": 0.889, "W": 0.944, "…": 1.0, "@": 1.015,
-}  # fmt: skip
+    **dict.fromkeys("ijl'|", 0.222),
+    **dict.fromkeys("ft./,:;! I[]\\", 0.278),
+    **dict.fromkeys('r-()`"', 0.333),
+    **dict.fromkeys("cksvxyzJ", 0.5),
+    **dict.fromkeys("+−=<>", 0.584),
+    **dict.fromkeys("TFZ", 0.611),
+    **dict.fromkeys("ABEKPSVXY&", 0.667),
+    **dict.fromkeys("CDHNRUw", 0.722),
+    **dict.fromkeys("GOQ", 0.778),
+    **dict.fromkeys("mM", 0.833),
+    "%": 0.889,
+    "W": 0.944,
+    "…": 1.0,
+    "@": 1.015,
+}
 
 Matrix = tuple[float, float, float, float, float, float]
 
@@ -32,9 +42,13 @@ class DrawnText(NamedTuple):
 
 def multiply(a: Matrix, b: Matrix) -> Matrix:
     return (
-        a[0] * b[0] + a[2] * b[1], a[1] * b[0] + a[3] * b[1], a[0] * b[2] + a[2] * b[3],
-        a[1] * b[2] + a[3] * b[3], a[0] * b[4] + a[2] * b[5] + a[4], a[1] * b[4] + a[3] * b[5] + a[5],
-    )  # fmt: skip
+        a[0] * b[0] + a[2] * b[1],
+        a[1] * b[0] + a[3] * b[1],
+        a[0] * b[2] + a[2] * b[3],
+        a[1] * b[2] + a[3] * b[3],
+        a[0] * b[4] + a[2] * b[5] + a[4],
+        a[1] * b[4] + a[3] * b[5] + a[5],
+    )
 
 
 def parse_transform(text: str | None) -> Matrix:

@@ -57,7 +57,10 @@ COMMANDS = {
     "plan": (f"GEN --a {SMALL} --width .2", "questions generations"),
     "plan --like": ("--like math500 --accuracy .7 --detect .03", "n_questions"),
     "prompts": ("SPACE", "separator enumerator"),
-    "providers --method": (f"PI {PAIR.replace('llama-3.1-8b-instruct', 'gpt-4o default').replace('llama-3.1-70b-instruct', 'gpt-4o fixed')} --method run-means", "difference p_value"),
+    "providers --method": (
+        f"PI {PAIR.replace('llama-3.1-8b-instruct', 'gpt-4o default').replace('llama-3.1-70b-instruct', 'gpt-4o fixed')} --method run-means",
+        "difference p_value",
+    ),
     "questions": ("GEN", "difficulty"),
     "questions --beta score": ("GEN --beta score", "a b concentration"),
     "questions --beta score --zero": ("GEN --beta score --zero", "zero"),
@@ -87,7 +90,7 @@ COMMANDS = {
     "variants --show rank-flips": ("REL --show rank-flips", "model_a model_b"),
     "variants --show sample-size": ("REL --show sample-size", "n_star"),
     "variants --show unread": ("REL --show unread", "unparsed"),
-}  # fmt: skip
+}
 #: Commands that need more than a process: what tests them instead.
 ELSEWHERE = {
     "benchmarks gsm8k --show 3": "downloads the questions: tests/benchmarks/test_downloads.py",
@@ -132,9 +135,15 @@ def names(tmp_path_factory):
     }
     verdicts.write_text(json.dumps(verdict) + "\n")
     return {
-        "GEN": gen, "NOISES": noises, "PI": pi, "REL": rel, "SPACE": space, "EXPERIMENT": experiment,
-        "STEPS": str(steps), "VERDICTS": str(verdicts),
-    }  # fmt: skip
+        "GEN": gen,
+        "NOISES": noises,
+        "PI": pi,
+        "REL": rel,
+        "SPACE": space,
+        "EXPERIMENT": experiment,
+        "STEPS": str(steps),
+        "VERDICTS": str(verdicts),
+    }
 
 
 def test_every_command_of_the_table_is_tried():

@@ -270,11 +270,24 @@ def _write_settings(path, score, *, label="m", name="m", prompt="v", benchmark="
     about = manifest.Manifest(models={label: model}, benchmarks={benchmark: {}}, prompts={prompt: {"template": prompt}})
     with open_run(path) as folder:
         about.save(path)
-        folder.append([
-            stored_row(f"q{q}", g, model=label, benchmark=benchmark, variant=prompt, score=score, created=1e9 + score,
-                request=f"{path.name} {q} {g}", completion=path.name, answer="a")
-            for q in range(4) for g in (1, 2)
-        ])  # fmt: skip
+        folder.append(
+            [
+                stored_row(
+                    f"q{q}",
+                    g,
+                    model=label,
+                    benchmark=benchmark,
+                    variant=prompt,
+                    score=score,
+                    created=1e9 + score,
+                    request=f"{path.name} {q} {g}",
+                    completion=path.name,
+                    answer="a",
+                )
+                for q in range(4)
+                for g in (1, 2)
+            ]
+        )
     return path
 
 

@@ -194,8 +194,9 @@ def test_a_figure_for_a_column_of_a_paper_is_as_wide_as_the_column_with_text_of_
 FAMILY = [
     *(f"simulated llama-3.1-{size}b-instruct" for size in (8, 70, 405)),
     *(f"Qwen/Qwen2.5-Coder-{size}B-Instruct-GPTQ" for size in (3, 7, 14, 32)),
-    "WWWWWWWW-MMMMMMMMMM-wide-letters-000", "g",
-]  # fmt: skip
+    "WWWWWWWW-MMMMMMMMMM-wide-letters-000",
+    "g",
+]
 
 
 def draw_family():
@@ -230,10 +231,12 @@ def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, fon
         if (
             found := find_faults(
                 figure_files.render_spec(figure.spec, style=style).decode(),
-                smallest=font_size - 1e-6, largest=font_size + 1, width=72 * width + 14,
+                smallest=font_size - 1e-6,
+                largest=font_size + 1,
+                width=72 * width + 14,
             )
         )
-    }  # fmt: skip
+    }
     assert faults == {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
 from howsure.cli.options import PATH, CommandInputs, add_format, add_reading, fit_sentences, print_result
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, MeanClaim, MissingRule
 
 if TYPE_CHECKING:
@@ -173,7 +174,10 @@ def _check_one_candidate(inputs: CommandInputs, bar: float) -> None:
     read_together = {name for cells in inputs.results.cells() for name in cells.models}
     path_of: dict[tuple[str, str, str], str] = {}
     for path in inputs.paths:
-        for cells in replace(inputs, paths=(path,)).results.cells():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HowsureWarning)  # reading them together has just printed them
+            alone = replace(inputs, paths=(path,)).results.cells()
+        for cells in alone:
             for name, n in zip(cells.models, cells.n, strict=True):
                 if name not in read_together:
                     continue

@@ -26,6 +26,7 @@ from howsure.reporting.sections.summary import describe_verdict, judge_pairs
 from howsure.stats.comparisons import DecidedCounts, Pairs, average_over_benchmarks, combine_with_reference, pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.text_table import choose_decimals
+from howsure.stats.planning import FEWEST_MODELS_FOR_TAU
 from howsure.stats.questions import compute_question_tau
 from howsure.stats.scores import score
 
@@ -40,9 +41,6 @@ _FILE_SUFFIXES = {".html", ".htm"}
 
 #: File names that Windows reserves for devices, and the index.
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(1, 10)), "index"}
-
-#: Fewest models with which the sign of a question's tau is informative.
-_MIN_MODELS = 5
 
 #: Columns of the index: heading and meaning. All errors are with one generation per question.
 HEADINGS: dict[str, tuple[str, str]] = {
@@ -359,7 +357,7 @@ def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95, has_que
     compared = pairs(cells, level=level) if len(cells.models) > 1 else None
     verdicts = judge_pairs(compared) if compared is not None else []
     answering = int(np.sum(cells.answered.any(axis=1)))
-    tau = compute_question_tau(cells).tau if answering >= _MIN_MODELS else np.zeros(0)
+    tau = compute_question_tau(cells).tau if answering >= FEWEST_MODELS_FOR_TAU else np.zeros(0)
     tau = tau[~np.isnan(tau)]
     answered = cells.answered.any(axis=0)
     unsolved = int(np.sum(answered & ~np.any(cells.total > 0, axis=0))) if cells.unit and has_questions else math.nan

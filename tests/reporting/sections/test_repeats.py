@@ -57,6 +57,13 @@ def test_scores_by_day_take_the_place_of_the_order_of_runs():
     assert section.left_out == ()
 
 
+def test_days_without_any_variation_have_points_without_lines():
+    days = ["2026-11-02", "2026-11-04", "2026-11-09", "2026-11-10"]
+    still, moving = (section_by_day(scores, days).items[1].caption for scores in (np.ones((3, 60, 4)), drawn(P, 4)))
+    assert "A point is the score of the runs of one day (UTC); the band" in still
+    assert "A point is the score of the runs of one day (UTC), its line the 95% interval" in moving
+
+
 def test_a_change_between_days_is_not_one_within_them():
     """Two runs on each of two days: a fall by .4 between the days, and a fall by .4 within each of them."""
     low = np.clip(P[:1] - 0.4, 0, 1)

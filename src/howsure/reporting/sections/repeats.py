@@ -241,10 +241,11 @@ def describe_days(daily: DailyScores, models: Sequence[str]) -> str:
     if daily.repeats is None:
         return ""
     result, level = daily.repeats, format_level(daily.repeats.level)
+    has_lines = not np.all(np.isnan(daily.low))
+    line = f", its line the {level} interval for the same questions asked again on that day" if has_lines else ""
     text = (
-        f"A point is the score of the runs of one day (UTC), its line the {level} interval for the same questions "
-        "asked again on that day; the band is where the score of one further day like these falls with "
-        f"{level} probability if days go on as these did. "
+        f"A point is the score of the runs of one day (UTC){line}; the band is where the score of one further day like "
+        f"these falls with {level} probability if days go on as these did. "
     )
     text += describe_drift(result, by_day=True)
     common = np.max(result.runs.n_questions, axis=0)

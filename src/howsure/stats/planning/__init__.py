@@ -12,6 +12,7 @@ cost                  what a design costs in calls, tokens and money, and scores
 
 from howsure.stats.planning.benchmark_noise import (
     CLOSE_ERRORS,
+    FEWEST_MODELS_FOR_TAU,
     LOWEST_SCORE,
     BenchmarkNoise,
     components_from_noise,
@@ -45,6 +46,7 @@ from howsure.stats.planning.variance_components import (
 __all__ = [
     "ASSURANCE",
     "CLOSE_ERRORS",
+    "FEWEST_MODELS_FOR_TAU",
     "FEWEST_QUESTIONS",
     "INTERVAL_LEVEL",
     "LOWEST_SCORE",

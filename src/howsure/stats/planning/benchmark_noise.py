@@ -27,7 +27,14 @@ from howsure.stats.planning.pilot import components_from_accuracy
 from howsure.stats.planning.variance_components import VarianceComponents, check_range
 from howsure.stats.scores import score
 
-__all__ = ["CLOSE_ERRORS", "LOWEST_SCORE", "BenchmarkNoise", "components_from_noise", "measure_noise"]
+__all__ = [
+    "CLOSE_ERRORS",
+    "FEWEST_MODELS_FOR_TAU",
+    "LOWEST_SCORE",
+    "BenchmarkNoise",
+    "components_from_noise",
+    "measure_noise",
+]
 
 #: Two models are close if their difference is at most this number of its standard errors (NOISE: 5).
 CLOSE_ERRORS = 5.0
@@ -37,7 +44,7 @@ LOWEST_SCORE = 0.05
 _LEVEL = 0.95
 
 #: Fewest models whose number of questions with a negative tau says something.
-_MIN_MODELS = 5
+FEWEST_MODELS_FOR_TAU = 5
 #: Why the parts of the error are not there.
 ONE_GENERATION = "one generation per question: data and prediction noise cannot be separated"
 
@@ -189,7 +196,8 @@ class BenchmarkNoise(Result):
             "one generation per question: data and prediction noise are unknown": np.isnan(self.difference_data)
             & (self.n_pairs > 0),
             "no two models are close": self.n_pairs == 0,
-            "fewer than five models: chance decides n_negative_tau": (self.n_models < _MIN_MODELS) & self.every_column,
+            "fewer than five models: chance decides n_negative_tau": (self.n_models < FEWEST_MODELS_FOR_TAU)
+            & self.every_column,
             f"for models of accuracy {self.accuracy:g}": np.full(rows, not math.isnan(self.accuracy)),
             of: np.full(rows, bool(of)),
         }
