@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
@@ -188,6 +189,23 @@ def test_bars():
     assert result["verdict"].tolist() == ["pass", "fail"]
     assert "the bar is 0.9" in str(result)
     assert "97.5 %, because 2 scores are gated together" in str(result)
+
+
+def test_a_bar_refuses_results_of_one_model_that_were_given_twice(tmp_path):
+    """One of them may be the baseline, and pooled scores would be the candidate's; parts of one result are no two."""
+    right, wrong = _frame({"m": [3, 4, 5, 4] * 50}), _frame({"m": [0, 1] * 100})
+    for data in ([right, wrong], hs.read([right, wrong])):
+        with pytest.raises(InputError, match=r"answers of m to the same questions.*a='m'"):
+            hs.gate(data, at_least=0.4)
+    assert hs.gate([right, wrong], a="m", at_least=0.4)["score"] == pytest.approx([0.45])
+    apart = hs.gate([right, _frame({"m": [0, 1] * 100}, benchmark="other")], at_least=0.4)
+    assert apart["score"] == pytest.approx([0.8, 0.1])
+    (tmp_path / "runs").mkdir()
+    for name, table in (("one", right), ("two", wrong)):
+        csv.write_csv(table, tmp_path / "runs" / f"{name}.csv")
+    assert hs.gate(tmp_path / "runs", at_least=0.4)["score"] == pytest.approx([0.45])  # one path: runs of one candidate
+    with pytest.raises(InputError, match=r"one.csv and .*two.csv both"):
+        hs.gate([tmp_path / "runs" / "one.csv", tmp_path / "runs" / "two.csv"], at_least=0.4)
 
 
 def test_false_alarms_of_several_models():

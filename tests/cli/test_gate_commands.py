@@ -54,7 +54,7 @@ def test_exit_codes(howsure, tables):
         (["base"], "no baseline"),
         (["base", "same", "worse"], "3 paths"),
         (["base", "--baseline", "same", "--at-least", "0.5"], "keep one of them"),
-        (["base", "same", "--at-least", "0.5"], "--a m pools them"),
+        (["base", "same", "--at-least", "0.5"], "a='m') pools them"),
         (["base", "same", "--margin", "-1"], "margin"),
         (["base", "same", "--alpha", "0.7"], "alpha"),
         (["base", "--a", "x", "--b", "m"], "x"),

@@ -153,7 +153,9 @@ def gate(
     Raises
     ------
     InputError
-        If an argument is out of range, or candidate and baseline have no benchmark or no model in common.
+        If an argument is out of range, or candidate and baseline have no benchmark or no model in common; with
+        `at_least` and without `a`, if several of the paths and frames in `data` have answers of one model to the same
+        questions, one of which may be meant as baseline.
     UnknownNameError
         If there is no model `a` or `b`.
 
@@ -182,11 +184,14 @@ def gate(
     if at_least is not None:
         if baseline is not None or b is not None:
             raise InputError("a bar and a baseline", where="gate", remedy="give at_least or a baseline, not both")
+        metrics = _list_metrics(data, None)
         benchmarks = [
             replace(cells, benchmark=_name_metric(cells.benchmark, metric))
-            for metric, results, _ in _list_metrics(data, None)
+            for metric, results, _ in metrics
             for cells in to_cells(results)
         ]
+        if a is None:
+            _check_one_candidate(metrics[0][1])
         return GateResult(tuple(_compare_with_bars(benchmarks, a, at_least, alpha=alpha, claim=claim, missing=missing)))
     pairs = [
         pair._replace(cells=replace(pair.cells, benchmark=_name_metric(pair.cells.benchmark, metric)))
@@ -238,6 +243,23 @@ class _Pair(NamedTuple):
     baseline: str
     n_variants: int = 1
     own_variants: bool = False
+
+
+def _check_one_candidate(data: CellsLike) -> None:
+    """Refuse several paths with answers of a model to the same questions: one of them may be meant as baseline.
+
+    A model that has other settings in each path is read as several models, and is not refused here.
+    """
+    pooled = data.find_pooled_paths() if isinstance(data, Evaluations) else None
+    if pooled is not None:
+        model, *paths = pooled
+        first, second = paths if paths[0] != paths[1] else (f"{paths[0]} given first", "a later one")
+        what = f"{first} and {second} both have answers of {model} to the same questions, and would be pooled"
+        remedy = (
+            f"give the candidate alone, or compare it with a baseline instead of a bar; --a {shlex.quote(model)} "
+            f"(in Python a={model!r}) pools them"
+        )
+        raise InputError(what, where="gate with a bar", remedy=remedy)
 
 
 def _compare_with_bars(

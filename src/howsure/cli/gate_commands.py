@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
 from howsure.cli.options import PATH, CommandInputs, add_format, add_reading, fit_sentences, print_result
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, MeanClaim, MissingRule
 
 if TYPE_CHECKING:
@@ -152,45 +151,12 @@ def gate(
             check_experiment(file, old.results, a=a, b=b)
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
-        if at_least is not None and a is None:
-            _check_one_candidate(candidate, at_least)
         result = judge(_read_metrics(candidate, metrics), alpha)
     _print_verdict(result, form, list_questions=list_questions)
     # After the verdict has been printed, which a file that cannot be written must not hide.
     _write(result, markdown, junit, inconclusive or "inconclusive")
     verdict = result.verdict if result.verdict != "inconclusive" or inconclusive is None else inconclusive
     sys.exit(EXIT_CODES[verdict])
-
-
-def _check_one_candidate(inputs: CommandInputs, bar: float) -> None:
-    """Refuse several paths that answer the same questions with the same model: one of them may be meant as baseline.
-
-    A model that has other settings in each path is read as several models, and is not refused here.
-    """
-    import numpy as np
-
-    if len(inputs.paths) == 1:
-        return
-    read_together = {name for cells in inputs.results.cells() for name in cells.models}
-    path_of: dict[tuple[str, str, str], str] = {}
-    for path in inputs.paths:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HowsureWarning)  # reading them together has just printed them
-            alone = replace(inputs, paths=(path,)).results.cells()
-        for cells in alone:
-            for name, n in zip(cells.models, cells.n, strict=True):
-                if name not in read_together:
-                    continue
-                keys = [(cells.benchmark, name, cells.questions[i]) for i in np.flatnonzero(n)]
-                first = next((path_of[key] for key in keys if key in path_of), None)
-                if first is not None:
-                    what = f"{first} and {path} both have answers of {name} to the same questions, and would be pooled"
-                    remedy = (
-                        f"give the candidate alone: gate {path} --at-least {bar:g}, or compare: gate {first} {path}; "
-                        f"--a {name} pools them"
-                    )
-                    raise InputError(what, where="gate --at-least", remedy=remedy)
-                path_of.update(dict.fromkeys(keys, path))
 
 
 def _check_baseline(baseline: Evaluations, folder: Path, label: str | None, *, margin: float, alpha: float) -> None:

@@ -231,6 +231,24 @@ class Evaluations(Sequence[Cells]):
         names = [self._benchmarks_of.get(i, set()) for i in range(len(self.sources))]
         return [[each for each in cells if each.benchmark in own] for own in names]
 
+    def find_pooled_paths(self) -> tuple[str, str, str] | None:
+        """Return a model and two paths, given apart, that both have answers of it to a question; None without such."""
+        if len({source.given_at for source in self.sources}) < 2:
+            return None
+        self.cells()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
+            parts = self._limit([source.cells() for source in self.sources])
+        first_of: dict[tuple[str, str, str], Source] = {}
+        for source, part in zip(self.sources, parts, strict=True):
+            for cells in part:
+                for name, n in zip(cells.models, cells.n, strict=True):
+                    for i in n.nonzero()[0]:
+                        first = first_of.setdefault((cells.benchmark, name, cells.questions[i]), source)
+                        if first.given_at != source.given_at:
+                            return name, str(first.path), str(source.path)
+        return None
+
     def list_differences(self, earlier: Evaluations) -> list[str]:
         """Return a line for each benchmark that is not the one of this name in earlier results, by its questions."""
         old, new = earlier.split_cells(), self.split_cells()

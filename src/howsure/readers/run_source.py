@@ -63,7 +63,11 @@ class RunSource:
         Plans of the models that were sampled adaptively.
     fault
         None, because a run folder is never left out.
+    given_at
+        Index, among the paths and frames that were given, of the one that it was found at.
     """
+
+    given_at = 0
 
     def __init__(
         self,

@@ -54,6 +54,9 @@ _MOST_JSON = 1 << 28
 class Source(Protocol):
     """One run folder, log, table or frame; reading it adds lines to `notes`."""
 
+    #: Index, among the paths and frames that were given, of the one that it was found at.
+    given_at: int
+
     @property
     def path(self) -> str | Path:
         """The path, or the name that messages use for it."""
@@ -107,6 +110,8 @@ class TableSource:
         What was decided while the table was read, or why it is left out.
     fault
         Why an optional table was left out; None where it was read.
+    given_at
+        Index, among the paths and frames that were given, of the one that it was found at.
 
     Examples
     --------
@@ -115,6 +120,8 @@ class TableSource:
     >>> TableSource(frame, {"model": "system"}).cells()[0].models
     ('m',)
     """
+
+    given_at = 0
 
     def __init__(
         self,
@@ -227,7 +234,8 @@ def find_sources(
 
         session = start_session(master)
         frames = ((read_spark_table(session, str(name)), str(name)) for name in each)
-        return [_open_table_source(frame, options, name) for frame, name in frames]
+        opened = (_open_table_source(frame, options, name) for frame, name in frames)
+        return _construct_sources([_Candidate(None, table, given_at=i) for i, table in enumerate(opened)], options)
     candidates = _list_candidates(each, options)
     tables = [item.table for item in candidates if item.table is not None and item.place is not None]
     for line in name_tables(tables, benchmark=benchmark, model=model):
@@ -239,22 +247,22 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
     """Return each candidate at the given paths once, and frames, in the order given."""
     candidates: list[_Candidate] = []
     visited: set[Path] = set()
-    for one in each:
+    for i, one in enumerate(each):
         if is_frame(one):
-            candidates.append(_Candidate(None, _open_table_source(one, options)))
+            candidates.append(_Candidate(None, _open_table_source(one, options), given_at=i))
             continue
         if not isinstance(one, (str, PathLike)):
             raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
         if is_remote(str(one)) or is_glob(str(one)):
             if files := list_files_of_models(str(one), options.columns):
-                candidates += [_make_table_candidate(file, options) for file in files]
+                candidates += [_make_table_candidate(file, options)._replace(given_at=i) for file in files]
             else:
-                candidates.append(_Candidate(None, _open_table_source(str(one), options)))
+                candidates.append(_Candidate(None, _open_table_source(str(one), options), given_at=i))
             continue
         for item in _find_at(Path(one), options):
             if (resolved := item.path.resolve()) not in visited:
                 visited.add(resolved)
-                candidates.append(item)
+                candidates.append(item._replace(given_at=i))
     return candidates
 
 
@@ -277,6 +285,8 @@ class _Candidate(NamedTuple):
     reader: LogReader | None = None
     is_optional: bool = False
     """Whether it is one of the files of a folder, so that it is left out where it cannot be read."""
+    given_at: int = 0
+    """Index of the path or frame that was given and that it was found at."""
 
     @property
     def path(self) -> Path:
@@ -311,6 +321,8 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
         elif i in by_place:
             log = LogSource(by_place[i], most_generations=options.generations, is_optional=item.is_optional)
             sources.append(log)
+        if i in by_place or item.reader is None:
+            sources[-1].given_at = item.given_at
     return sources
 
 

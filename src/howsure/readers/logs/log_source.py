@@ -59,7 +59,11 @@ class LogSource:
         What the log does not contain or what could not be read, a line each; empty until its rows were read.
     fault
         Why an optional log was left out; None where it was read.
+    given_at
+        Index, among the paths and frames that were given, of the one that it was found at.
     """
+
+    given_at = 0
 
     def __init__(self, log: DistinctLog, *, most_generations: int | None = None, is_optional: bool = False) -> None:
         self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
