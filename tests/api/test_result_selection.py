@@ -59,7 +59,9 @@ def test_right_answers_replace_wrong_targets(run, verdicts):
     verdicts("sum", "mislabeled", "4")
     verdicts("product", "fine")
     file = verdicts("rest", "ambiguous")
-    with pytest.warns(HowsureWarning, match="1 of 3 targets replaced .*without a right answer, .* leaves out: 1"):
+    with pytest.warns(
+        HowsureWarning, match="1 of 3 targets replaced .*no right answer is given: 1; --exclude .* 1 of these"
+    ):
         agreement = hs.rescore(run, "numeric", override=file)
     assert scores(run, "numeric+corrected") == {"sum": 3, "product": 3, "rest": 4}
     assert agreement["n_agree"].tolist() == [8]  # each generation of "sum" has another score
@@ -74,9 +76,21 @@ def test_answers_on_which_reviewers_differ_replace_nothing(run, verdicts):
     with pytest.raises(InputError, match="no mislabeled question has a right answer that is agreed on"):
         hs.rescore(run, "numeric", override=file)
     verdicts("sum", "mislabeled", "4", reviewer="eve", role="adjudication")
-    with pytest.warns(HowsureWarning, match="1 of 3 targets replaced"):
+    with pytest.warns(HowsureWarning, match="1 of 3 targets replaced") as caught:
         hs.rescore(run, "numeric", override=file)
+    assert not any("--adjudicate" in str(one.message) for one in caught)
     assert scores(run, "numeric+corrected")["sum"] == 3
+
+
+def test_questions_on_which_reviewers_differ_are_named_beside_the_replaced_ones(run, verdicts):
+    """By hand: one with two answers, which is rejected, and one that only one of two reviewers rejects, which is not."""
+    verdicts("sum", "mislabeled", "4")
+    verdicts("product", "mislabeled", "5")
+    verdicts("product", "mislabeled", "6", reviewer="bob")
+    verdicts("rest", "mislabeled", "7")
+    file = verdicts("rest", "fine", reviewer="bob")
+    with pytest.warns(HowsureWarning, match=r"right answer: 2 \(howsure review --adjudicate.*leaves out 1 of these"):
+        hs.rescore(run, "numeric", override=file)
 
 
 def test_an_answer_to_another_content_replaces_nothing(run, verdicts):

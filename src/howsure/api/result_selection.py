@@ -108,7 +108,6 @@ def read_corrections(file: str | Path) -> Callable[[Path], dict[tuple[str, str],
     """
     decisions = verdicts.load(Path(file))
     answers = {key: one.answer for key, one in decisions.items() if one.answer}
-    n_without = sum(one.is_rejected and not one.answer for one in decisions.values())
     if not answers:
         remedy = "write the right answer beside the verdict mislabeled in howsure review"
         raise InputError("no mislabeled question has a right answer that is agreed on", where=str(file), remedy=remedy)
@@ -122,12 +121,20 @@ def read_corrections(file: str | Path) -> Callable[[Path], dict[tuple[str, str],
             remedy = "is it the right file of verdicts? A question whose text or target has changed needs a new verdict"
             raise InputError(f"no right answer in {file} is for a question here", where=str(folder), remedy=remedy)
         n_elsewhere = len(answers.keys() - {one.key for one in views})
-        line = f"{folder}: {len(targets)} of {len(views)} targets replaced by answers of reviewers"
+        lines = [f"{folder}: {len(targets)} of {len(views)} targets replaced by answers of reviewers"]
         if n_elsewhere:
-            line += f"; answers for questions that are not here: {n_elsewhere}"
-        if n_without:
-            line += f"; rejected questions without a right answer, which --exclude leaves out: {n_without}"
-        warnings.warn(line, HowsureWarning, stacklevel=2)
+            lines.append(f"answers for questions that are not here: {n_elsewhere}")
+        others = [decisions[one.key] for one in views if one.key in decisions and one.key not in answers]
+        n_differ = sum(one.needs_adjudication for one in others)
+        if n_without := sum(one.is_rejected and not one.needs_adjudication for one in others):
+            lines.append(f"rejected questions that keep their target, because no right answer is given: {n_without}")
+        if n_differ:
+            what = "questions that keep their target, because reviewers differ in the verdict or in the right answer"
+            lines.append(f"{what}: {n_differ} (howsure review --adjudicate decides)")
+        if n_rejected := sum(one.is_rejected for one in others):
+            what = f"--exclude beside --scorer NAME+corrected leaves out {n_rejected} of these"
+            lines.append(f"{what}, and the corrected questions too")
+        warnings.warn("; ".join(lines), HowsureWarning, stacklevel=2)
         return targets
 
     return find_targets

@@ -26,7 +26,13 @@ from howsure.store import manifest
 #: How the folder of a benchmark's files is named.
 _BASE = "--base FOLDER (base= in Python)"
 
-__all__ = ["build_lm_eval_scorer", "build_own_scorer", "load_harness_benchmark"]
+__all__ = [
+    "build_lm_eval_scorer",
+    "build_own_scorer",
+    "find_benchmark_folder",
+    "load_harness_benchmark",
+    "parse_recorded_spec",
+]
 
 #: Keys of a source in the manifest that are not part of the spec that `benchmarks.load` takes.
 _EXTRA_KEYS = ("kind", "questions", "sha256", "held_out", "held_out_seed")
@@ -129,12 +135,12 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
         benchmark = (
             load_harness_benchmark(source, context)
             if kind == "lm_eval"
-            else load(_parse_spec(name, source, context), base=_find_folder(name, source, context))
+            else load(parse_recorded_spec(name, source, context), base=find_benchmark_folder(name, source, context))
         )
         return _grading(benchmark)
     if kind == "catalogue":
         folder = {"path": str(context.base)} if context.base else {}
-        benchmark = load(_parse_spec(name, source, context) | folder)
+        benchmark = load(parse_recorded_spec(name, source, context) | folder)
         if benchmark.source.get("sha256") != source.get("sha256"):
             remedy = f"name the folder with the files of the run: {_BASE}"
             raise InputError(f"the files of {name!r} were changed after the run", where=str(context.run), remedy=remedy)
@@ -146,7 +152,7 @@ def _load_grading(name: str, source: Mapping[str, object], context: RunContext) 
     raise _unknown_benchmark(name, context)
 
 
-def _parse_spec(name: str, source: Mapping[str, object], context: RunContext) -> dict[str, object]:
+def parse_recorded_spec(name: str, source: Mapping[str, object], context: RunContext) -> dict[str, object]:
     """Return what a manifest gives `benchmarks.load`; raise InputError where that is of another kind, or names code."""
     spec = json.loads(str(source["spec"]))
     kind = source.get("kind")
@@ -206,7 +212,7 @@ def load_harness_benchmark(
     source: Mapping[str, object], context: RunContext, options: Mapping[str, object] | None = None
 ) -> Benchmark:
     """Return the benchmark of a task of the harness as a manifest describes it; its questions must be the same."""
-    spec = _parse_spec(str(source.get("name")), source, context) | dict(options or {})
+    spec = parse_recorded_spec(str(source.get("name")), source, context) | dict(options or {})
     given = spec.get("include_path", [])
     folders = [str(folder) for folder in (given if isinstance(given, list) else [given])]
     if spec.get("confirm_run_unsafe_code") and not is_unsafe_code_allowed():
@@ -246,7 +252,7 @@ def _grading(benchmark: Benchmark) -> _Grading | Scorer:
     return _Grading(benchmark.extract_in_context, benchmark.grade, questions)
 
 
-def _find_folder(name: str, source: Mapping[str, object], context: RunContext) -> Path:
+def find_benchmark_folder(name: str, source: Mapping[str, object], context: RunContext) -> Path:
     """Return the folder of the benchmark's file with the content of the run; the manifest has only its name."""
     file = str(source["file"])
     candidates = [context.base] if context.base else [context.run, *context.run.absolute().parents[:3], Path()]

@@ -51,6 +51,7 @@ __all__ = [
     "SUFFIXES",
     "PlacedRow",
     "escape_file_name",
+    "find_delimiter",
     "find_file_format",
     "find_table_parts",
     "is_glob",
@@ -487,7 +488,7 @@ def _read_header(path: Path) -> tuple[str, list[str]]:
         line = file.readline(_MAX_HEADER)
         while line.count('"') % 2 and len(line) < _MAX_HEADER and (more := file.readline(_MAX_HEADER)):
             line += more  # a quoted name contains line breaks
-    delimiter = _find_delimiter(line)
+    delimiter = find_delimiter(line)
     try:
         names = next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
     except csv.Error as error:
@@ -496,7 +497,7 @@ def _read_header(path: Path) -> tuple[str, list[str]]:
     return delimiter, names
 
 
-def _find_delimiter(heading: str) -> str:
+def find_delimiter(heading: str) -> str:
     """Return the delimiter that a first line has most often outside of quotation marks; a tab where it has none."""
     return max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", heading).count)
 
@@ -666,7 +667,7 @@ def _read_csv(content: bytes, file: str) -> Iterator[PlacedRow]:
     """Yield the rows of a csv file, whose first row is the header, between commas, semicolons, tabs or bars."""
     text = _decode(content, file)
     heading = text.lstrip("\r\n").partition("\n")[0]
-    delimiter = _find_delimiter(heading)
+    delimiter = find_delimiter(heading)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     try:
