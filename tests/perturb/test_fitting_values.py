@@ -35,7 +35,7 @@ SEPARATORS = [
     ("  ", ("one  two", "x"), False), ("  ", ("one two", "x"), True), ("\t", ("a\tb", "x"), False), ("\n", ("a\nb", "x"), False), ("\t", ("a\nb", "x"), False),
     ("\n\n", ("a\nb", "x"), True), (", ", ("القاهرة", "بغداد"), False), ("\n", ("القاهرة", "بغداد"), True), (" or ", ("東京", "大阪"), False), (", ", ("東京", "大阪"), True),
     (" or ", ("5", "6"), True), (" oder ", ("Hai oder Wal", "Huhn"), False), (" - ", ("well-known", "new"), False),
-    (", ", ("=", "=="), False), ("; ", ("&", "^"), False), (" or ", ("=", "=="), False), ("\t", ("=", "=="), True), (", ", ("x = 1", "x == 1"), True),
+    (", ", ("平らである。", "丸い。"), False), (" | ", ("平らである。", "丸い。"), True), (", ", ("=", "=="), False), ("; ", ("&", "^"), False), (" or ", ("=", "=="), False), ("\t", ("=", "=="), True), (", ", ("x = 1", "x == 1"), True),
 ]  # fmt: skip
 
 

@@ -11,9 +11,10 @@ from dataclasses import replace
 from howsure.benchmarks.question import Benchmark, Question, find_equal_choices
 from howsure.errors import HowsureWarning, InputError
 from howsure.perturb.dimensions import BUILT_IN_VALUES
-from howsure.perturb.fitting_values import demands_own_form, find_misfit, rules_out_explanation
+from howsure.perturb.fitting_values import find_misfit
 from howsure.perturb.instruction_checks import check_instructions
 from howsure.perturb.option_references import find_option_references
+from howsure.perturb.question_demands import demands_own_answer, demands_own_form, rules_out_explanation
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 from howsure.safe_text import inflect_text
@@ -172,6 +173,10 @@ def _list_left_out(space: Space, questions: Sequence[Question]) -> list[str]:
         own = sum(demands_own_form(question.text) for question in questions)
         if own:
             parts.append(f"no form of the answer is demanded where the question demands one ({own})")
+    if any(value.asks == "label" for value in space.values_of("instruction")):
+        others = sum(demands_own_answer(question.text) for question in questions)
+        if others:
+            parts.append(f"no label is asked for where the question demands another answer ({others})")
     return parts
 
 

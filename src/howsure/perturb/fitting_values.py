@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Question
 from howsure.perturb.dimensions import BUILT_IN_VALUES, ENUMERATORS, Value
 from howsure.perturb.option_references import find_enumerated_labels, find_option_references
+from howsure.perturb.question_demands import (
+    asks_for_letter,
+    demands_explanation,
+    demands_nothing_else,
+    demands_own_answer,
+    demands_own_form,
+    has_own_text,
+    rules_out_explanation,
+)
 
 __all__ = [
     "Replacement",
     "choose_fitting_value",
-    "demands_explanation",
-    "demands_own_form",
     "find_label_conflict",
     "find_misfit",
     "find_separator_conflict",
     "list_spare_values",
-    "rules_out_explanation",
+    "replace_contradicting_values",
 ]
 
 #: Separator of choices of which each has several lines.
@@ -43,30 +50,22 @@ _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
 # Hebrew, Arabic, Syriac, Thaana, N'Ko and their presentation forms.
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")
-_NO_EXPLANATION = re.compile(
-    r"\b(?:explain nothing|no explanations?|no (?:reasoning|justification)|nothing else"
-    r"|(?:give|write|state|reply with|answer with) only (?:the|your) (?:\w+ ){0,2}"
-    r"(?:result|answer|number|value|letter|word)"
-    r"|without (?:any |giving |further )*(?:explanations?|explaining|reasoning|justifications?|comments?|working)"
-    r"|(?:do not|don['’]t|need not) (?:explain|justify|show|give reasons))\b",
-    re.IGNORECASE,
+#: A function that tells whether a question makes a demand, the kinds of instructions and the dimensions that contradict
+#: it, and the reason for the record.
+Contradiction = tuple[Callable[[str], bool], tuple[str, ...], tuple[str, ...], str]
+CONTRADICTIONS: tuple[Contradiction, ...] = (
+    (rules_out_explanation, ("working",), ("reasoning",), "the question rules out an explanation"),
+    (demands_explanation, ("label", "brief"), (), "the question demands an explanation"),
+    (demands_own_form, ("brief",), ("answer_form",), "the question demands a form of its own"),
+    (demands_nothing_else, (), ("answer_form",), "the question demands the answer and nothing else"),
+    (has_own_text, (), ("context",), "the question speaks of a text of its own"),
 )
-# "Explain briefly.", "Justify your answer", but not "Explain nothing" and "Which law explains the tides?".
-_EXPLAIN = re.compile(
-    r"(?:^|[.?!:;,\n]\s*|\b(?:please|and|then|but)\s+)(?:(?:briefly|shortly)\s+)?"
-    r"(?:explain(?=\s*[.!]|\s+(?:briefly|shortly|why|how|your|in|the reason)\b)"
-    r"|justify(?:\s+your)?|give (?:a|your|the) reasons?\b)",
-    re.IGNORECASE,
+#: The same for questions with choices.
+OWN_ANSWER: Contradiction = (
+    *(demands_own_answer, ("label",), ("answer_form",)),
+    "the question demands an answer that is no label",
 )
-# "Respond in JSON.", "Return valid XML", "as a JSON object", but neither "Given the JSON ..." nor "reads a JSON file".
-_OWN_FORM = re.compile(
-    r"(?:^|[.?!:;,\n]\s*|\b(?:please|and|then|must|should|be)\s+)"
-    r"(?:(?:respond|reply|answer|return|output|written|write|give|format\w*|express\w*)\b[^.?!\n]{0,80}?\b(?:in|as|using)"
-    r"|(?:respond|reply|answer|return|output)(?: only)?(?: with)?)"
-    r"\s+(?:(?:an?|the|one|single|valid|plain)\s+){0,3}(?:json|yaml|xml|csv)\b(?!\s+(?:file|above|below))",
-    re.IGNORECASE,
-)
-_ENDS_SENTENCE = re.compile(r"[.,;:!?]\s*$")
+_ENDS_SENTENCE = re.compile(r"[.,;:!?…。，；：！？؟،।]\s*$")
 
 
 class Replacement(NamedTuple):
@@ -133,31 +132,71 @@ def find_misfit(dimension: str, value: Value, question: Question) -> str:
     return find_label_conflict(labels[: len(question.choices)], question)
 
 
-def rules_out_explanation(text: str) -> bool:
-    """Return whether a question demands an answer without an explanation, so that no prompt can ask for reasoning.
+def replace_contradicting_values(question: Question, values: MutableMapping[str, Value]) -> dict[str, Replacement]:
+    """Replace the values of a prompt that contradict what its question itself demands.
 
-    >>> rules_out_explanation("Is 91 prime? Do not explain."), rules_out_explanation("Can you explain Ohm's law?")
-    (True, False)
+    Parameters
+    ----------
+    question
+        The question, in its wording.
+    values
+        The value on each dimension; those that contradict the question are replaced in place.
+
+    Returns
+    -------
+    dict
+        What was drawn, what is used and why, for each dimension whose value was replaced.
+
+    Examples
+    --------
+    >>> values = {name: BUILT_IN_VALUES[name][0] for name in BUILT_IN_VALUES if name != "layout"}
+    >>> values["reasoning"] = Value("plan", "First make a plan.")
+    >>> replace_contradicting_values(Question("q", "Is 91 prime? Do not explain.", "no"), values)["reasoning"].used
+    'none'
     """
-    return _NO_EXPLANATION.search(text) is not None
+    replaced: dict[str, Replacement] = {}
+    asks, has_examples = values["instruction"].asks, bool(values["demonstrations"].content)
+
+    def use(name: str, used: Value, reason: str) -> None:
+        if values[name].content != used.content:
+            replaced[name] = Replacement(values[name].name, used.name, reason)
+            values[name] = used
+
+    for is_demanded, kinds, names, reason in (*CONTRADICTIONS, *([OWN_ANSWER] if question.choices else [])):
+        if is_demanded(question.text):
+            for name in (*names, *(["instruction"] if asks in kinds else [])):
+                use(name, BUILT_IN_VALUES[name][0], reason)
+    if question.choices and has_examples and demands_own_answer(question.text):
+        text = next(value for value in BUILT_IN_VALUES["answer"] if value.name == "text")
+        use("answer", text, "the question demands an answer that is no label")
+    elif question.choices and has_examples and values["instruction"].asks == "label":
+        use("answer", BUILT_IN_VALUES["answer"][0], "the instruction asks for the label")
+    if has_examples and values["turns"].content == "text" and _repeats_answer_marker(values):
+        markers = _leave_out_answer_marker(values["markers"])
+        use("markers", markers, "the demanded form begins with a marker of the answer")
+    return replaced
 
 
-def demands_explanation(text: str) -> bool:
-    """Return whether a question demands an explanation, so that no prompt can ask for a label or a short answer alone.
-
-    >>> demands_explanation("Which is prime? Explain briefly."), demands_explanation("What explains the tides?")
-    (True, False)
-    """
-    return _EXPLAIN.search(text) is not None and not rules_out_explanation(text)
+def _template(values: Mapping[str, Value]) -> str:
+    """Return the template of the demanded form of the answer, or an empty text."""
+    content = values["answer_form"].content
+    return content[0] if isinstance(content, tuple) and content else ""
 
 
-def demands_own_form(text: str) -> bool:
-    """Return whether a question demands a form of its own for the answer, so that no prompt can demand another.
+def _repeats_answer_marker(values: Mapping[str, Value]) -> bool:
+    """Return whether the answer of a demonstration would have two different markers, as in "A: Answer: 7"."""
+    content = values["markers"].content
+    marker = content[1] if isinstance(content, tuple) else ""
+    prefix = _template(values).partition("{x}")[0].strip()
+    is_same = marker.strip().casefold() == prefix.casefold() and not marker.endswith("\n")
+    return bool(marker) and prefix.endswith((":", "：")) and not is_same
 
-    >>> demands_own_form("Name a river. Respond in JSON."), demands_own_form("What does the server return in JSON?")
-    (True, False)
-    """
-    return _OWN_FORM.search(text) is not None
+
+def _leave_out_answer_marker(markers: Value) -> Value:
+    """Return markers without that of the answer."""
+    content = markers.content
+    assert isinstance(content, tuple)
+    return Value(f"{markers.name}, question only", (content[0], ""))
 
 
 def list_spare_values(dimension: str) -> tuple[Value, ...]:
@@ -247,6 +286,8 @@ def find_label_conflict(labels: tuple[str, ...], question: Question) -> str:
     if references.label_kind is not None:
         is_same = labels == ENUMERATORS[references.label_kind][: len(labels)]
         return "" if is_same else f"labels are named: {references.reason}"
+    if asks_for_letter(question.text) and not all(len(label) == 1 and label.isalpha() for label in labels):
+        return "the question asks for a letter"
     listed = find_enumerated_labels(question.text)
     same = [label for label in labels if label.casefold() in listed]
     if len(same) > 1:

@@ -61,6 +61,9 @@ _ABOVE = _compile_any(
     rf"\b(?:{_CHOICE}|statements?|reasons?|items?|factors?|claims?) above\b",
     r"^\W*(?:the )?(?:above|aforementioned|foregoing)\W*$",
     rf"\b{_QUANTITY} of (?:the |these |those )?\w+ above\W*$",
+    # "the sum of the two numbers above", "both values given above"
+    r"\b(?:two|three|four|five|both|these|those|other) \w+s (?:(?:given|listed|named) )?above\b"
+    r"(?! (?:\d|average|zero|sea))",
 )
 # The same in other languages than English.
 _FOREIGN_ABOVE = _compile_any(
@@ -198,7 +201,9 @@ _NAMED = re.compile(
     r"(?= (?i:if|when|for|where|in case)\b|[.,;:]|$)"
     # In brackets it is a label wherever the verb stands: "otherwise choose (B)".
     r"|\b(?i:choose|select|mark|pick|answer|reply|circle|enter)(?: (?i:with|only|letter|the letter|just))?"
-    r" [(\[](?P<c>[A-Za-z])[)\]]",
+    r" [(\[](?P<c>[A-Za-z])[)\]]"
+    # "Same as A, but only above a threshold"
+    rf"|^(?i:the |exactly )?(?i:same as) {_OPEN}?(?P<d>[A-H]){_ENDS}",
     re.MULTILINE,
 )
 _CONNECTIVES = frozenset({"and", "or", ",", "/", "+", ";", "the", "is", "are"})
@@ -276,7 +281,7 @@ _WORDS_OF_PLACES = (
 _WORDS_OF_OTHERS = (*_WORDS_OF_CHOICES, "these", "those", "them", "other")
 _WORDS_OF_LABELS = (
     *_WORDS_OF_CHOICES,
-    *("label", "letter", "choose", "select", "mark", "pick", "reply", "circle", "enter"),
+    *("label", "letter", "choose", "select", "mark", "pick", "reply", "circle", "enter", "same as"),
 )
 _WORDS_OF_ABOVE = ("above", "aforementioned", "foregoing", "preceding", "previous")
 _FOREIGN_WORDS = (
@@ -584,7 +589,7 @@ def _find_names(choice: str) -> set[str]:
 
 def _find_named(match: re.Match[str]) -> str:
     """Return the label of a match of `_NAMED`."""
-    return next(label for label in match.group("a", "b", "c") if label)
+    return next(label for label in match.group("a", "b", "c", "d") if label)
 
 
 def _find_label_in_text(text: str, n: int) -> tuple[str, LabelKind | None]:

@@ -104,7 +104,11 @@ def write_form(template: str, answer: str) -> str:
 
     >>> write_form("Answer: {x}", "B"), write_form('{"answer": "{x}"}', 'say "no"')
     ('Answer: B', '{"answer": "say \\"no\\""}')
+    >>> write_form("The answer is {x}.", "at 6 p.m.")
+    'The answer is at 6 p.m.'
     """
+    if template.endswith(("{x}.", "{x}。")) and answer.endswith((".", "。")):
+        template = template[:-1]
     return template.replace("{x}", json.dumps(answer, ensure_ascii=False)[1:-1] if template == _JSON else answer)
 
 

@@ -17,6 +17,7 @@ from howsure.perturb.dimensions import LANGUAGES, Value, find_language, join_lab
 from howsure.perturb.fitting_values import Replacement
 from howsure.perturb.option_references import find_option_references
 from howsure.perturb.prompt_texts import load_languages, write_form
+from howsure.perturb.question_demands import demands_explanation
 from howsure.perturb.question_paraphrases import choose_passage
 from howsure.perturb.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling, starts_with_block
 
@@ -29,14 +30,21 @@ FIELD = re.compile(r"\{(\w+)\}")
 # a person or a statement.
 _QUESTION_WORDS = "|".join(["Q", *dict.fromkeys(texts.texts["question"] for texts in load_languages().values())])
 _ANSWER_WORDS = "|".join(["A", *dict.fromkeys(texts.texts["answer"] for texts in load_languages().values())])
-_OWN_QUESTION_MARKER = re.compile(rf"^\s*(?:{_QUESTION_WORDS})\s*[:：]\s*(?=\S)", re.MULTILINE)
-_OWN_ANSWER_MARKER = re.compile(rf"\n\s*(?:{_ANSWER_WORDS})\s*[:：]\s*\Z")
+_PROBLEM_WORDS = "Problem|Exercise|Aufgabe|Problema|Ejercicio|Problème|Exercice|Esercizio|Задача|题目"
+_WORDS_OF_MARKERS = rf"(?:{_QUESTION_WORDS}|{_PROBLEM_WORDS})\s*[:：]"
+_OWN_QUESTION_MARKER = re.compile(rf"^\s*(?:{_WORDS_OF_MARKERS}|\*\*{_WORDS_OF_MARKERS}\*\*)\s*(?=\S)", re.MULTILINE)
+_OWN_ANSWER_MARKER = re.compile(rf"(?:\n\s*|(?<=[.?!…。？！])[ \t]+)(?:{_ANSWER_WORDS})\s*[:：]\s*\Z")
 
 #: A question that asks for an answer in a language that it names, such as "How do you say 'thank you' in French?".
 _NAMES_LANGUAGE = re.compile(
     r"\btranslat\w*|\bhow (?:do|would) you (?:say|write)\b|\b(?:in|into|to) (?:Arabic|Chinese|Dutch|English|French"
     r"|German|Greek|Hebrew|Hindi|Italian|Japanese|Korean|Latin|Polish|Portuguese|Russian|Spanish|Swedish|Turkish)\b"
-    r"|\b(?:übersetze\w*|traduce\w*|tradui\w*|traduci\w*|traduz\w*)\b|перевед|翻译|翻訳",
+    r"|\b(?:übersetze\w*|traduce\w*|tradui\w*|traduci\w*|traduz\w*)\b|перевед|翻译|翻訳"
+    r"|\bauf (?:arabisch|chinesisch|deutsch|englisch|französisch|italienisch|japanisch|latein|russisch|spanisch)\b"
+    r"|\ben (?:allemand|anglais|arabe|chinois|espagnol|français|italien|japonais|latin|russe)\b"
+    r"|\ben (?:alemán|árabe|chino|español|francés|inglés|italiano|japonés|latín|ruso)\b"
+    r"|\bin (?:arabo|cinese|francese|giapponese|inglese|italiano|latino|russo|spagnolo|tedesco)\b"
+    r"|\bпо-\w+ски\b|\bна \w+ском языке\b|用\s?[英法德俄日中西意]\s?[文语]|[英日仏独]語で",
     re.IGNORECASE,
 )
 
@@ -117,7 +125,7 @@ class PromptForm:
         choices = [_strip_ends(question.choices[i]) for i in self.order(question)]
         lines = [f"{self.wrap_label(label)} {text}" for label, text in zip(self.labels(question), choices, strict=True)]
         before, after = (apply_casing(marker, self.text("casing")) for marker in _markers(self.values["markers"]))
-        if before.endswith(" ") and starts_with_block(question.text):
+        if before and not before.endswith("\n") and starts_with_block(question.text):
             before = before.rstrip() + "\n"
         text = remove_own_markers(question.text) if before or after else question.text
         fields = {
@@ -181,7 +189,7 @@ class PromptForm:
         if not (form := _texts(self.values["answer_form"])):
             return "", sentences
         template, label, label_last, value, value_last, label_name, value_name = form
-        is_last = bool(reasoning) or asks == "working"
+        is_last = bool(reasoning) or asks == "working" or demands_explanation(question.text)
         if question.choices:
             return write_form(template, f"<{label_name}>"), [*sentences, label_last if is_last else label]
         return write_form(template, f"<{value_name}>"), [*sentences, value_last if is_last else value]

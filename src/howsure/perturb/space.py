@@ -35,14 +35,13 @@ from howsure.perturb.dimensions import (
 from howsure.perturb.fitting_values import (
     Replacement,
     choose_fitting_value,
-    demands_explanation,
-    demands_own_form,
     find_misfit,
     list_spare_values,
-    rules_out_explanation,
+    replace_contradicting_values,
 )
 from howsure.perturb.option_references import find_option_references, remove_own_labels
 from howsure.perturb.prompt_texts import read_form, write_form
+from howsure.perturb.question_demands import is_plain
 from howsure.perturb.question_paraphrases import choose_wording, hash_paraphrases
 from howsure.perturb.rendering import PromptForm, build_messages, hash_messages
 from howsure.perturb.surface_noise import NOISE_VERSION
@@ -148,6 +147,13 @@ class Space:
         """Return the hash of the content of the pool."""
         text = json.dumps([(q.id, q.text, q.target, q.choices) for q in self.pool], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @cached_property
+    def plain_pool(self) -> tuple[Question, ...]:
+        """Return the questions of the pool that demand no form of their answer; all if these are too few."""
+        plain = tuple(question for question in self.pool if is_plain(question.text))
+        most = max(int(str(value.content)) for value in self.values_of("demonstrations"))
+        return plain if len(plain) >= most else self.pool
 
     @cached_property
     def _by_name(self) -> dict[str, Dimension]:
@@ -361,32 +367,10 @@ class PromptPoint:
         """Return the values for one question; those that do not fit it or its choices are replaced."""
         form = self._draw_form(question)
         question = self._reword(question, form)
-        values, replaced = dict(form.values), {}
-        demanding = ["instruction"] if values["instruction"].asks == "working" else []
-        demanding += ["reasoning"] if form.text("reasoning") else []
-        if demanding and rules_out_explanation(question.text):
-            for name in demanding:
-                none = BUILT_IN_VALUES[name][0]
-                replaced[name] = Replacement(values[name].name, none.name, "the question rules out an explanation")
-                values[name] = none
-        if values["instruction"].asks in {"label", "brief"} and demands_explanation(question.text):
-            none = BUILT_IN_VALUES["instruction"][0]
-            reason = "the question demands an explanation"
-            replaced["instruction"] = Replacement(values["instruction"].name, none.name, reason)
-            values["instruction"] = none
-        if demands_own_form(question.text):
-            limiting = ["instruction"] if values["instruction"].asks == "brief" else []
-            limiting += ["answer_form"] if form.answer_template() else []
-            for name in limiting:
-                none = BUILT_IN_VALUES[name][0]
-                replaced[name] = Replacement(values[name].name, none.name, "the question demands a form of its own")
-                values[name] = none
+        values = dict(form.values)
+        replaced = replace_contradicting_values(question, values)
         if not question.choices:
             return replace(form, values=values, replaced=replaced) if replaced else form
-        if values["instruction"].asks == "label" and form.n_demonstrations() and form.text("answer") != "label":
-            reason = "the instruction asks for the label"
-            replaced["answer"] = Replacement(values["answer"].name, "label", reason)
-            values["answer"] = BUILT_IN_VALUES["answer"][0]
         rendered = (question, *self._demonstrations(form))
         for name in ("enumerator", "separator"):
             misfit = partial(find_misfit, name)
@@ -436,7 +420,7 @@ class PromptPoint:
 
     def _demonstrations(self, form: PromptForm) -> list[Question]:
         """Return the first questions of a permutation of the pool in the order of the prompt; none is evaluated."""
-        pool, key = self.space.pool, form.keys.get("demonstrations", "")
+        pool, key = self.space.plain_pool, form.keys.get("demonstrations", "")
         selected = [pool[i] for i in draw_permutation(len(pool), key, k=form.n_demonstrations())]
         return form.order_demonstrations([self._reword(question, form) for question in selected])
 

@@ -58,8 +58,11 @@ _CODE = _compile_any(
     r"\||\S\t|\S {2,}\S|^[^\s,;]+(?:([,;])[^\s,;]+)(?:\1[^\s,;]+)+$",
     flags=re.MULTILINE,
 )
-# The first of several lines is a row of a table, a fence or indented.
-_BLOCK = re.compile(r"(?:\||```|~~~|\s|[^\n]*\S(?:\t| {2,})\S)[^\n]*\n")
+# The first of several lines is a row of a table, a fence, a heading, an item of a list or indented.
+_BLOCK = re.compile(
+    r"(?:\||```|~~~|\s|#{1,6} |[-*•] |\d{1,2}[.)] |[^\n]*\S(?:\t| {2,})\S)[^\n]*\n"
+    r"|[^\s,;]+([,;])[^\s,;]+(?:\1[^\s,;]+)*\n[^\s,;]+\1"
+)
 _ABOUT_SPELLING = re.compile(
     r"\b(?:(?:mis)?spell\w*|letters?|characters?|vowels?|consonants?|syllab\w*|anagram\w*|palindrom\w*|rhym\w*"
     r"|homophon\w*|homonym\w*|(?:un)?scrambl\w*|acronym\w*|abbreviat\w*|alphabet\w*|typos?|typographical|gramma\w*"
@@ -97,7 +100,7 @@ def is_about_spelling(text: str) -> bool:
 
 
 def starts_with_block(text: str) -> bool:
-    r"""Return whether a text starts with a table or a block of code, before which a marker needs a line of its own.
+    r"""Return whether a text starts with a table, a list or code, before which a marker needs a line of its own.
 
     >>> starts_with_block("| city | people |\n| Rome | 2.8 |"), starts_with_block("What is |x|?")
     (True, False)

@@ -1,0 +1,140 @@
+"""Kind of truth: sentences of exams that a reader judged, and prompts that such a reader would find contradictory."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import pytest
+
+from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.perturb import draw_variants, question_demands
+from howsure.perturb.option_references import find_option_references
+from howsure.perturb.rendering import remove_own_markers
+from howsure.perturb.surface_noise import starts_with_block
+
+SENTENCES = [
+    ("demands_nothing_else", ("Give the year only, no other text. When?", "Reply with the surname only.", "Output only the query: all names.", "Respond with valid XML only: <a>.</a>", "In one word: what is it?", "Which is an insect? Just the letter.", "Antworte nur mit Ja oder Nein: regnet es?", "Ответьте только числом: 2 + 2?", "2 加 2？只写答案。"),
+     ("Give the only real root.", "Which animal eats only grass?", "Name the bone that only birds have.", "In one word the king ruled it.", "Only the brave win. Who said so?", "Write the only even prime.", "Only one of them is lying. Who?")),
+    ("rules_out_explanation", ("Do not show your working: 2 + 2?", "Give the year only. When?", "Explain nothing."), ("A quarter of the guests don't show up. How many come?", "Is there no reason to worry?")),
+    ("demands_own_answer", ("Is 51 prime? Answer yes or no.", "Reply in one word: who?", "Answer in French: who?", "Answer with the full text of the option.", "Name it, not its letter.", "Réponds par oui ou par non : pleut-il ?"),
+     ("True or false: 51 is prime.", "What is the answer in French law?", "Which word means yes or no?", "Which of these words is longest?", "In how many words did he answer?")),
+    ("demands_own_form", ("Write your answer as a bulleted list: two rivers.", "Give your answer as a markdown table.", "Put the result in \\boxed{}.", "The last line of your reply must be the number.", "Fill in the gaps and return the whole sentence.", "Describe rain in one sentence.", "Responde en una frase completa: ¿llueve?", "Format: city, country. Where is it?"),
+     ("Which table lists the results?", "How many people sat at the table?", "What is in the box?", "Which answer is given in the table below?", "Who wrote the last line?", "In which sentence is there an adverb?")),
+    ("demands_explanation", ("Show your reasoning. Which is larger?", "Which is larger? Show your work.", "Explain why in two sentences."), ("Which animals show the same reasoning?", "Need not show your working: 2 + 2?")),
+    ("has_own_text", ("According to the passage, who left?", "Context: Ann left. Who left?", "What does the text above say?", "Was sagt der Text?", "Read the poem."), ("Who wrote Emma?", "Which command prints a text?", "What is the letter after C?")),
+    ("asks_for_letter", ("Which is a fish? Just the letter.", "Answer with the letter of the option."), ("Which word begins with the letter S?", "Write the letter that follows C.")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "demanding", "others"), SENTENCES, ids=[row[0] for row in SENTENCES])
+def test_what_a_reader_says_that_a_question_demands(name, demanding, others):
+    is_demanded = getattr(question_demands, name)
+    assert [text for text in demanding if not is_demanded(text)] == []
+    assert [text for text in others if is_demanded(text)] == []
+
+
+def draw(questions, space, dimensions, **spec):
+    benchmark = Benchmark("demands", questions, Prompt(template="{question}"), extract=lambda text: text or None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # values that do not fit are what is tested
+        return draw_variants({"space": space, "sample": 40, "seed": 3, "dimensions": dimensions, **spec}, benchmark)
+
+
+FORMS = {"answer_form": ["unstated", "line", "json", "boxed"], "reasoning": ["none", "plan"]}
+
+
+def test_no_label_is_asked_for_where_the_question_demands_another_answer():
+    plain = [Question(f"p{i}", f"Which city is number {i}?", "A", choices=("Rome", "Oslo")) for i in range(4)]
+    question = Question("own", "Is 51 a prime number? Answer yes or no.", "B", choices=("yes", "no"))
+    drawn = draw([*plain, question], "multiple-choice", FORMS | {"demonstrations": [0, 1]}, hold_out=2)
+    (question,) = [one for one in drawn.benchmark.questions if one.id == "own"] or [question]
+    for variant in drawn.variants:
+        prompt = variant.messages(question)[-1]["content"]
+        assert not re.search(r"label|letter|<|mark one choice", prompt, re.IGNORECASE), prompt
+        if variant.values["demonstrations"].startswith("1"):
+            assert re.search(r"\n(?:Rome|Oslo)\n", prompt), prompt
+        assert variant.read(question, "no").answer == "B"
+
+
+def test_a_question_with_a_demand_of_its_own_is_no_demonstration():
+    plain = [Question(f"p{i}", f"What is {i} + 1?", str(i + 1)) for i in range(4)]
+    own = [Question(f"o{i}", f"What is {i} + 2? Answer with one word.", "two") for i in range(4)]
+    spaced = draw([*plain, *own], "open", {"demonstrations": [2], "markers": ["Q/A"]}, hold_out=7)
+    shown = {one for v in spaced.variants for one in v.record(spaced.benchmark.questions[0])["demonstrations"]}
+    held = {question.id for question in spaced.space.pool}
+    assert shown == {one for one in held if one.startswith("p")} < held
+
+
+def test_a_form_stands_at_the_end_of_a_reply_that_explains():
+    question = Question("q", "Which is larger? Explain briefly.", "B", choices=("four", "nine"))
+    drawn = draw([question], "multiple-choice", {"answer_form": ["line", "json", "bare"]})
+    for variant in drawn.variants:
+        assert re.search(r"End your reply|on the last line", variant.messages(question)[-1]["content"])
+
+
+@pytest.mark.parametrize("text", ["Give the year only. When did it end?", "Output only the query: all names."])
+def test_nothing_is_demanded_around_an_answer_that_stands_alone(text):
+    question = Question("q", text, "1918")
+    for variant in draw([question], "open", FORMS).variants:
+        prompt = variant.messages(question)[-1]["content"]
+        assert not re.search(r"plan|in this form|JSON|boxed", prompt)
+
+
+def test_no_unrelated_passage_stands_before_a_question_on_a_text():
+    own, other = Question("own", "Who left, according to the passage?", "Ann"), Question("other", "Who left?", "Ann")
+    for variant in draw([own, other], "open", {"context": ["passage"]}).variants:
+        assert "\n\n" not in variant.messages(own)[0]["content"].split("passage?")[0].partition("\n\n")[2]
+        assert variant.record(own)["replaced"]["context"]["used"] == "none"
+        assert "replaced" not in variant.record(other)
+
+
+def test_no_demonstration_has_two_markers_of_its_answer():
+    questions = [Question(f"q{i}", f"What is {i} + 1?", f"it is {i + 1}.") for i in range(4)]
+    markers = ["none", "Q/A", "lines", "Question/Answer"]
+    dimensions = {"markers": markers, "answer_form": ["line", "sentence"], "demonstrations": [1], "language": ["en", "es", "ru"]}  # fmt: skip
+    drawn = draw(questions, "open", dimensions, hold_out=2)
+    for variant in drawn.variants:
+        prompt = variant.messages(drawn.benchmark.questions[0])[-1]["content"]
+        two = r"^(?:A|R|О|Answer|Respuesta|Ответ):\s*(?:Answer|Respuesta|(?:Правильный )?ответ):"
+        assert not re.search(two, prompt, re.IGNORECASE | re.MULTILINE), prompt
+        assert ".." not in prompt  # the stop of the sentence is that of the answer
+
+
+def test_markers_leave_the_first_line_of_a_list_or_a_table_alone():
+    """By hand: what a person would set on a line of its own."""
+    blocks = ["# Task\nName it.", "1. Name it.\n2. Name the other.", "Item,Price\npen,2\n", "a;b\n1;2", "- tea\n- milk"]
+    assert all(starts_with_block(text) for text in blocks)
+    assert not any(starts_with_block(text) for text in ("Who, when?\nSay it.", "1. e4 e5", "A: Hi.\nB: Hello."))
+    question = Question("q", "+---+\n| X |\n+---+\nHow many cells?", "1")
+    table = Question("t", "  +---+\n  | X |\n  +---+\nHow many cells?", "1")
+    for variant in draw([question, table], "open", {"markers": ["Question/Answer"], "language": ["zh", "en"]}).variants:
+        assert re.search(r"[:：]\n  \+---\+\n", variant.messages(table)[-1]["content"])
+
+
+def test_markers_of_a_question_are_removed_on_the_same_line_too():
+    assert remove_own_markers("Q: What's the capital of Mali? A:") == "What's the capital of Mali?"
+    assert remove_own_markers("**Question:** who?") == "who?"
+    assert remove_own_markers("Problem: a bat costs $1. How much is it?") == "a bat costs $1. How much is it?"
+    assert remove_own_markers("Which vitamin is A:") == "Which vitamin is A:"
+
+
+@pytest.mark.parametrize("language", ["auf Englisch: Wie heißt sie?", "Réponds en anglais : qui ?", "Responde en inglés: ¿quién?", "用英文回答：谁？"])  # fmt: skip
+def test_a_question_that_names_the_language_of_its_answer_is_answered_in_that(language):
+    question = Question("q", f"Antworte {language}", "Ann")
+    for variant in draw([question], "open", {"language": ["de", "zh"]}).variants:
+        assert not re.search(r"Sprache der Frage|问题所用的语言", variant.messages(question)[-1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("choices", "order"),
+    [
+        (("7", "11", "The sum of the two numbers above", "17"), (1, 0, 2, 3)),
+        (("Income tax", "A poll tax", "Same as A, but only above a threshold"), (0, 1, 2)),
+        (("Floors above the third", "One degree above zero"), (1, 0)),
+    ],
+)
+def test_choices_that_count_or_repeat_those_above_keep_their_place(choices, order):
+    """By hand: the order of a reversed list in which every choice still means the same."""
+    found = find_option_references(Question("q", "Which?", "A", choices=choices))
+    assert found.pin_order(range(len(choices) - 1, -1, -1)) == order
