@@ -49,13 +49,14 @@ def module_paths(names: list[str]) -> list[str]:
 
 
 def copy_tree(folder: Path, paths: list[str], tests: list[str], expression: str) -> None:
-    """Copy sources and tests into a folder, with settings of mutmut."""
-    for name in ("src", "tests"):
+    """Copy sources, tests and the results that some of them read into a folder, with settings of mutmut."""
+    for name in ("src", "tests", "bench/data"):
         shutil.copytree(
             ROOT / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "browser")
         )
     settings = {
         "source_paths": ["src/howsure"],
+        "also_copy": ["bench"],
         "only_mutate": paths,
         "pytest_add_cli_args_test_selection": tests,
         "pytest_add_cli_args": ["-p", "no:cacheprovider", "-n0", "-k", expression],

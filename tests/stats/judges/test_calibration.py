@@ -318,6 +318,45 @@ def test_a_model_without_a_verdict_and_labels_of_one_cluster_have_no_score():
     assert calibrate(two, method="rogan-gladen").score[0] == pytest.approx(0.5)
 
 
+def test_the_rows_of_one_model_by_hand():
+    """Three completions of a on two questions of one cluster count; the fourth has no verdict that could be read."""
+    model, question = [0, 1, 0, 0, 0], [2, 0, 2, 0, 1]
+    judged, label = [1.0, 1.0, 0.0, 0.5, np.nan], [1.0, 1.0, 0.0, np.nan, 1.0]
+    data = JudgedCompletions(
+        "d", ("a", "b"), tuple("pqr"), model, question, judged, label, [0.5, 1, 0.2, 0.1, 0.1], clusters=tuple("cdc")
+    )
+    rows = data.select(0)
+    assert rows.questions.tolist() == [0, 2]
+    assert rows.place.tolist() == [1, 1, 0]
+    assert rows.weight.tolist() == [0.5, 0.5, 1]
+    assert (rows.judged.tolist(), rows.label.tolist()) == ([1, 0, 0.5], [1, 0, 0])
+    assert rows.sampling.tolist() == [2, 5, 0]
+    assert (rows.clusters.tolist(), rows.n_labelled_clusters) == (["c", "c"], 1)
+    assert rows.is_known.tolist() == [False] * 3
+    assert rows.sum_by_question(np.array([1.0, 3, 5])).tolist() == [5, 2]
+    some = data.select(0, np.array([0, 1]))
+    assert (some.questions.tolist(), some.judged.tolist(), some.n_labelled_clusters) == ([0], [0.5], 0)
+    assert (data.n_labels.tolist(), data.n_unreadable.tolist()) == ([2, 1], [1, 0])
+    assert (data.is_unit, data.largest_error) == (True, 1)
+    # A question that is a cluster of its own, equal chances, and a score that is known without a judge.
+    known = JudgedCompletions(
+        "d", ("a", "b"), tuple("pqr"), model, question, judged, label, is_known=[True, False, False, False, False]
+    )
+    rows = known.select(0)
+    assert rows.is_known.tolist() == [True, False, False]
+    assert (rows.label.tolist(), rows.sampling.tolist()) == ([0, 0, 0], [0, 1, 0])
+    assert (rows.clusters.tolist(), known.n_labels.tolist()) == (["p", "r"], [1, 1])
+
+
+def test_the_agreement_on_three_words_by_hand():
+    """3 of 5 agree; by chance (2 x 2 + 1 x 2 + 2 x 1)/25 = .32 would, so that kappa is .28/.68. Wilson's by scipy."""
+    found = measure_agreement(list("aabcc"), list("abbca"), level=0.9)
+    assert (found.n, found.agreement, found.kappa) == (5, 0.6, pytest.approx(0.28 / 0.68))
+    expected = stats.binomtest(3, 5).proportion_ci(0.9, "wilson")
+    assert (found.limits.low[0], found.limits.high[0]) == pytest.approx((expected.low, expected.high))
+    assert found.limits.level == 0.9
+
+
 def test_the_agreement_of_two_reviewers_is_a_sentence():
     """By hand: 3 of 4 agree; Cohen's kappa is 1/2 in the example of the docstring, and unknown where all say yes."""
     text = str(measure_agreement(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"], reviewers=("ann", "")))

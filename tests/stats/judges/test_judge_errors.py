@@ -1,12 +1,14 @@
 """Tests of self-preference and of length.
 
-Kind of truth: hand-computed differences, the size and the power of the tests by seeded simulation.
+Kind of truth: hand-computed differences, a slow version by loops, the size and the power of the tests by seeded
+simulation.
 """
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from howsure.stats.judges import JudgedCompletions, examine_judge, measure_position_effect
 
@@ -27,6 +29,92 @@ def test_the_difference_is_that_of_the_mean_errors():
     errors = examine_judge(data)
     assert errors["difference"].tolist() == pytest.approx([1 / 3 + 1 / 3, -2 / 3])
     assert errors["error"].tolist() == pytest.approx([1 / 3, -1 / 3])
+
+
+def regress(errors, weights, groups, clusters, x, largest):
+    """Slope of errors on x within groups, its error and degrees of freedom, by loops; x None: group 1 less group 0."""
+    everything = range(len(errors))
+    total = {g: sum(weights[r] for r in everything if groups[r] == g) for g in set(groups)}
+
+    def off_mean(values):
+        mean = {g: sum(weights[r] * values[r] for r in everything if groups[r] == g) / total[g] for g in total}
+        return [values[r] - mean[groups[r]] for r in everything], mean
+
+    residuals, mean = off_mean(errors)
+    leverage = [weights[r] / total[groups[r]] for r in everything]
+    if x is None:
+        coefficient = mean[1] - mean[0]
+        influence = [leverage[r] * (1 if groups[r] == 1 else -1) for r in everything]
+    else:
+        centred, _ = off_mean(x)
+        square = sum(w * c * c for w, c in zip(weights, centred, strict=True))
+        influence = [w * c / square for w, c in zip(weights, centred, strict=True)]
+        coefficient = sum(a * e for a, e in zip(influence, errors, strict=True))
+        residuals = [e - coefficient * c for e, c in zip(residuals, centred, strict=True)]
+        leverage = [h + w * c * c / square for h, w, c in zip(leverage, weights, centred, strict=True)]
+    variance, sizes = 0.0, []
+    for name in set(clusters):
+        of = [r for r in everything if clusters[r] == name]
+        kept = max(1 - sum(leverage[r] for r in of), 0.1)
+        variance += sum(influence[r] * residuals[r] for r in of) ** 2 / kept
+        sizes.append(sum(influence[r] ** 2 for r in of))
+    squares = sum(size**2 for size in sizes)
+    variance += (2 if x is None else 1) * largest**2 * squares / sum(sizes)
+    return coefficient, variance**0.5, sum(sizes) ** 2 / squares - 1
+
+
+@pytest.mark.parametrize(("sizes", "largest"), [((24, 30, 27), 1.0), ((20, 150, 3), 2.0), ((40, 21), 1.0)])
+def test_both_tests_by_loops(sizes, largest):
+    """A slow version: unequal inclusion and lengths, clusters of which one holds most labels of the larger models."""
+    rng = np.random.default_rng(sum(sizes))
+    model = np.repeat(np.arange(len(sizes)), [n + 5 for n in sizes])
+    R = len(model)
+    question = rng.permutation(R)
+    is_labelled = np.concatenate([np.arange(n + 5) < n for n in sizes])
+    label = np.where(is_labelled, largest * rng.integers(0, 2, R), np.nan)
+    judged = rng.integers(0, 3, R) / 2 * largest
+    judged[-6] = np.nan  # labelled, and the judge's verdict was unreadable
+    inclusion, length = rng.uniform(0.2, 1, R), np.exp2(rng.uniform(3, 8, R))
+    length[0] = 0  # of an empty completion, which counts as one character
+    names = np.array([f"c{q}" if q % 3 else f"d{q % 2}" for q in range(R)], dtype=object)
+    if sizes[1] == 150:
+        names[question[model == 1][:-6]] = "d0"
+        names[question[model == 0]] = [f"e{r // 2}" for r in range(25)]
+    data = JudgedCompletions(
+        "b", tuple("xyz"[: len(sizes)]), tuple(map(str, range(R))), model, question, judged, label, inclusion,
+        clusters=tuple(names), length=length,
+    )  # fmt: skip
+    found = examine_judge(data, level=0.9)
+    at = np.flatnonzero(is_labelled & ~np.isnan(judged))
+    error, weight = (judged - label)[at].tolist(), (1 / inclusion[at]).tolist()
+    clusters, groups = names[question[at]].tolist(), model[at].tolist()
+    tests = [([int(g == i) for g in groups], None) for i in range(len(sizes))]
+    tests += [(groups, np.log2(np.maximum(length[at], 1)).tolist())]
+    p_values = []
+    for i, (each, x) in enumerate(tests):
+        difference, se, df = regress(error, weight, each, clusters, x, largest)
+        if df < 1 or (x is None and min(sum(each), len(each) - sum(each)) < 20):
+            se = df = np.nan
+        expected = (difference, se, df)
+        assert (found.difference[i], found.se[i], found.df[i]) == pytest.approx(expected, rel=1e-9, nan_ok=True)
+        half = stats.t.ppf(0.95, df) * se
+        row = found.interval()
+        assert (row.low[i], row.high[i]) == pytest.approx((difference - half, difference + half), nan_ok=True)
+        p_values.append(2 * stats.t.sf(abs(difference / se), df))
+        members = [r for r in range(len(at)) if x is not None or each[r]]
+        assert found.n_labels[i] == len(members)
+        assert found.error[i] == pytest.approx(
+            np.average([error[r] for r in members], weights=[weight[r] for r in members])
+        )
+    assert found.p_value == pytest.approx(p_values, nan_ok=True)
+    adjusted = list(p_values)
+    if len(sizes) > 2:
+        order = sorted((p, i) for i, p in enumerate(p_values[:-1]) if not np.isnan(p))
+        for rank, (_, i) in enumerate(order):
+            adjusted[i] = min(1, max(p * (len(order) - j) for j, (p, _) in enumerate(order[: rank + 1])))
+    assert found.p_holm == pytest.approx(adjusted, nan_ok=True)
+    # of the second case, three labels of a model, and lengths nearly all in one cluster
+    assert np.isnan(found.se).tolist() == [sizes[1] == 150 and test > 1 for test in range(len(tests))]
 
 
 @pytest.mark.long

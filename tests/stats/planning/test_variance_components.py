@@ -127,6 +127,7 @@ def test_known_components_give_the_same_plan_at_any_assurance():
     noise = VarianceComponents(question=0.04, generation=0.16)
     assured = plan(noise, TOKENS, detect=0.05)
     assert assured.plain is None
+    assert (assured.assurance, tabulate_designs(noise).assurance) == (0.5, 0.5)
     assert str(assured) == str(plan(noise, TOKENS, detect=0.05, assurance=None))
     assert np.array_equal(assured.se, assured.se_low)
     assert np.array_equal(assured.se, assured.se_high)
@@ -179,8 +180,9 @@ def test_a_column_of_a_plan_has_one_meaning_in_all_rows():
 
 def test_a_grid_is_of_the_same_limits():
     noise = VarianceComponents(question=0.02, generation=0.2, question_se=0.015)
-    se = tabulate_designs(noise, questions=[100], generations=[1, 4], assurance=0.9).se_assured
-    assert se**2 == pytest.approx(noise.variance(100, [1, 4], assurance=0.9))
+    designs = tabulate_designs(noise, questions=[100], generations=[1, 4], assurance=0.9)
+    assert designs.assurance == 0.9
+    assert designs.se_assured**2 == pytest.approx(noise.variance(100, [1, 4], assurance=0.9))
     assert tabulate_designs(noise, assurance=None).assurance == 0.5
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from oracles import variants as oracle
+from scipy import stats
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
@@ -70,6 +71,37 @@ def test_nor_where_each_question_has_variants_of_its_own(what):
     for name, column in found.items():
         np.testing.assert_array_equal(column, expected[name], err_msg=name)
     assert np.isnan(summarize_variants(cube).moments.default).all()
+
+
+def test_moments_by_hand():
+    """Scores of variants 1/2, 3/4, 1/4 and 1; two of eight cells vary, by 1/2 each, so a mean has 1/4 / 2^2 of them."""
+    one, other = [[1, 1], [1, 0], [0, 0], [1, 1]], [[0, 0], [1, 1], [1, 0], [1, 1]]
+    moments = summarize_variants(Cube.from_scores("b", ["a"], ["p", "q"], list("stuv"), [[one, other]])).moments
+    assert moments.scores.tolist() == [[0.5, 0.75, 0.25, 1]]
+    columns = {name: values[0] for name, values in moments.columns().items()}
+    assert [columns[name] for name in ("min", "q25", "median", "q75", "max")] == [0.25, 0.4375, 0.625, 0.8125, 1]
+    squares = 0.125**2 * 2 + 0.375**2 * 2
+    assert columns["mean"] == pytest.approx(0.625)
+    assert columns["variance"] == pytest.approx(squares / 4)
+    assert columns["variance_corrected"] == pytest.approx(squares / 3 - 2 * (0.25 / 4) / 4)
+    assert 0 < columns["variance_low"] < squares / 3 < columns["variance_high"] == 0.25  # no more between 0 and 1
+    assert np.isnan(columns["default"])
+
+
+def test_the_interval_over_variants_of_a_table_of_scores_by_scipy():
+    """Student's t of the scores of the variants, of which b lacks one and c has none, cut to the range of scores."""
+    table = np.array([[0.5, 0.6, 0.7, 0.9], [0.02, 0.3, np.nan, 0.1], [np.nan] * 4])
+    cube = Cube.from_means("demo", list("abc"), ["v1", "v2", "v3", "v4"], table)
+    found = summarize_variants(cube, level=0.9)
+    for i, scores in enumerate((table[0], table[1, [0, 1, 3]])):
+        low, high = stats.t.interval(0.9, len(scores) - 1, np.mean(scores), stats.sem(scores))
+        assert (found.moments.low[i], found.moments.high[i]) == pytest.approx((max(low, 0), high))
+        assert found.moments.variance[i] == pytest.approx(np.var(scores))
+    assert np.isnan([found.moments.low[2], found.moments.variance[2], found.moments.quantile(0.5)[2]]).all()
+    columns = found.columns()
+    assert columns["claim"].tolist()[:2] == ["new-variants"] * 2
+    assert columns["n_variants"].tolist() == [4, 3, 0]
+    assert (found.sample_size.n_star.max(axis=1)[:2] == columns["n_star"][:2]).all()
 
 
 def test_moments_are_of_the_drawn_and_beside_them_is_the_default_s_score():

@@ -124,7 +124,14 @@ def test_scores_near_1_in_few_clusters_are_covered():
     assert covered[0] > 0.93
     assert covered[0] > covered[1] + 0.01
     assert np.all(ours.df <= 19 + 1e-9)
-    assert np.nanmin(df_of_skewed(cells.mean, cells.clusters)) >= 1
+    assert np.nanmin(df_of_skewed(cells.mean, cells.clusters)) > 2
+
+
+def test_the_df_that_skewed_residuals_leave_by_hand():
+    """Squares over sizes are 3/4 and three times 1/12: 8/(7/3 - 1) degrees of freedom; 1 and twice 1/3: 6/(33/25 - 1)."""
+    assert df_of_skewed([[1, 0, 0, 0]], list("abcd")) == pytest.approx(6)
+    assert df_of_skewed([[1, 1, 0, 0]], list("aabc")) == pytest.approx(18.75)
+    assert df_of_skewed([[1, 1, 0, 0, math.nan]], list("aabcd")) == pytest.approx(18.75)  # nobody answered cluster d
 
 
 def test_ranks_say_that_they_are_for_new_clusters():

@@ -31,6 +31,54 @@ def test_new_questions_equal_the_formula_by_loops():
     assert decision.least[0] == pytest.approx(2 * fixed)
 
 
+@pytest.mark.parametrize("scale", [1, 3])
+@pytest.mark.parametrize("claim", ["these-questions", "new-questions"])
+def test_both_parts_by_loops_with_unequal_generations(claim, scale):
+    """A slow version: a question with one generation has the mean variance of the others; `needed` by trying."""
+    rng = np.random.default_rng(3)
+    new, old = ([(scale * rng.random(k)).tolist() for k in rng.integers(1, 6, 12)] for _ in range(2))
+    names = [f"q{i}" for i in range(12)]
+    cells = [Cells.from_scores("x", [name], names, [grid]) for name, grid in (("a", new), ("b", old))]
+    width = 4.0 * scale
+    decision = check_fixed_reference(*cells, width, level=0.9, claim=claim, best_at=7.0)
+
+    def within(grid):
+        own = [float(np.var(x, ddof=1)) if len(x) > 1 else None for x in grid]
+        known = [v for v in own if v is not None]
+        return [sum(known) / len(known) if v is None else v for v in own]
+
+    s2, of_reference = within(new), within(old)
+    V = sum(v / len(x) for v, x in zip(s2, new, strict=True)) / 12**2
+    t = 12 / sum(1 / len(x) for x in new)
+    parts = [v / len(x) for v, x in zip(of_reference, old, strict=True)]
+    d = [float(np.mean(x) - np.mean(y)) for x, y in zip(new, old, strict=True)]
+    if claim == "these-questions":
+        several = [part for part, x in zip(parts, old, strict=True) if len(x) > 1]
+        of_parts = sum((part - np.mean(several)) ** 2 for part in several) * len(several) / (len(several) - 1)
+        df = min(sum(len(x) - 1 for x in old), 2 * sum(several) ** 2 / of_parts)
+        fixed = stats.t.ppf(0.975, df) * np.sqrt(sum(parts)) / 12
+    else:
+        fixed = stats.t.ppf(0.975, 11) * np.sqrt(max(np.var(d, ddof=1) / 12 - V, sum(parts) / 12**2))
+
+    def half(rounds):
+        return float(confidence_boundary(rounds, level=0.95, best_at=7.0)) * np.sqrt(V * t) + fixed
+
+    assert decision.score[0] == pytest.approx(np.mean(d))
+    assert decision.n_rounds[0] == pytest.approx(t)
+    assert decision.half[0] == pytest.approx(half(t))
+    assert decision.least[0] == pytest.approx(2 * fixed)
+    assert (decision.stop[0], decision.reachable[0]) == (True, True)
+    narrow = check_fixed_reference(*cells, 2.2 * fixed, level=0.9, claim=claim, best_at=7.0)
+    assert 2 * half(narrow.needed[0]) < 2.2 * fixed <= 2 * half(narrow.needed[0] - 1)
+    assert (narrow.stop[0], narrow.reachable[0]) == (False, True)
+    assert decision.bounds == ((-1, 1) if scale == 1 else None)
+    assert not decision.reasons[0]
+    short = check_fixed_reference(*cells, 2 * fixed * 0.99, level=0.9, claim=claim)
+    assert not short.reachable[0]
+    assert np.isinf(short.needed[0])
+    assert "the rest is wider" in short.reasons[0]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("claim", ["these-questions", "new-questions"])
 def test_it_covers_at_all_rounds_at_once(claim):
