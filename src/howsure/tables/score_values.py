@@ -98,23 +98,20 @@ def read_score_words(
         return {}
     text = write_text_sql(column, types)
     clean, number = parse_number_sql(text)
-    is_number = f"{number} IS NOT NULL"
-    n_percent, highest, percent, comma = rows.aggregate(
-        f"count(*) FILTER (contains({text}, '%')), max(TRY_CAST({text} AS DOUBLE)), "
-        f"min({clean}) FILTER (contains({text}, '%') AND {is_number}), "
-        f"min({clean}) FILTER (contains({text}, ',') AND {is_number})"
+    values = rows.project(f"{text} AS text, {clean} AS clean, {number} AS number")
+    n_percent, highest, percent, comma, n_words = values.aggregate(
+        "count(*) FILTER (contains(text, '%')), max(TRY_CAST(text AS DOUBLE)), "
+        "min(clean) FILTER (contains(text, '%') AND number IS NOT NULL), "
+        "min(clean) FILTER (contains(text, ',') AND number IS NOT NULL), count(clean) - count(number)"
     ).fetchall()[0]
     if n_percent and highest is not None and highest > 1:
         what = f"some scores have a percent sign, and others such as {highest:g} have none"
         raise InputError(what, where=where, remedy="write the sign after all of them, or after none")
     lines = describe_number_forms(percent, comma)
-    counts = dict(
-        rows.filter(f"{clean} IS NOT NULL AND {number} IS NULL")
-        .aggregate(f"{clean} AS word, count(*) AS times", "1")
-        .order("times DESC, word")
-        .limit(_MOST_WORDS)
-        .fetchall()
-    )
+    counts: dict[str, int] = {}
+    if n_words:
+        counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
+        counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts) if counts else {}
     if words:
         texts = [f"{word} {_describe_score(words[word])} ({n})" for word, n in counts.items()]

@@ -168,7 +168,7 @@ def number_sql(
         checks.append(RowCheck(f"coalesce(isinf({quoted}), false)", column, wrong, remedy, late=True))
         return f"CASE WHEN isnan({quoted}) THEN NULL ELSE CAST({quoted} AS DOUBLE) END"
     text, value = parse_number_sql(write_text_sql(column, types), words)
-    checks.append(RowCheck(f"{text} IS NOT NULL AND ({value} IS NULL OR isinf({value}))", column, wrong, remedy))
+    checks.append(RowCheck(f"{text} IS NOT NULL AND coalesce(isinf({value}), true)", column, wrong, remedy))
     return value
 
 
@@ -186,14 +186,15 @@ def parse_number_sql(text: str, words: Mapping[str, float | None] | None = None)
     >>> duckdb.sql("SELECT " + parse_number_sql("'Pass'", {"pass": 1.0})[1]).fetchall()
     [(1.0,)]
     """
-    text = f"nullif(trim(lower({text})), '')"
-    numbers = {"true": "'1'", "false": "'0'", **dict.fromkeys(MISSING_TEXTS, "NULL")}
-    numbers |= {word: "NULL" if number is None else f"'{number:g}'" for word, number in (words or {}).items()}
-    cases = " ".join(f"WHEN {quote_text(word)} THEN {number}" for word, number in numbers.items())
-    text = f"(CASE {text} {cases} ELSE {text} END)"
+    # Short SQL: DuckDB plans an expression anew in each place where it stands, which takes longer than a small table.
+    lower = f"trim(lower({text}))"
+    numbers = {"true": 1.0, "false": 0.0, "": None, **dict.fromkeys(MISSING_TEXTS), **(words or {})}
+    missing = ", ".join(quote_text(word) for word, number in numbers.items() if number is None)
+    cases = " ".join(f"WHEN {lower} = {quote_text(word)} THEN '{n:g}'" for word, n in numbers.items() if n is not None)
+    text = f"(CASE WHEN {lower} IN ({missing}) THEN NULL {cases} ELSE {lower} END)"
     plain = f"TRY_CAST(replace(rtrim({text}, '% '), ',', '.') AS DOUBLE)"
     # Most texts are numbers as they are; the other forms are tried for the rest only.
-    unit = f"(CASE WHEN suffix({text}, '%') THEN 100 ELSE 1 END)"
+    unit = f"(CASE WHEN suffix({lower}, '%') THEN 100 ELSE 1 END)"
     return text, f"coalesce(TRY_CAST({text} AS DOUBLE), {plain} / {unit})"
 
 
