@@ -49,9 +49,14 @@ def gate(tmp_path):
         ({"candidate": "same.csv"}, 0, "pass"),
         ({"candidate": "worse.csv"}, 1, "fail"),
         ({"candidate": "same.csv", "margin": "0"}, 3, "inconclusive"),
-        ({"candidate": "same.csv", "margin": "0", "inconclusive": "pass"}, 0, "inconclusive"),
-        ({"candidate": "with space.csv"}, 0, "pass"),
-        ({"candidate": "worse.csv", "options": "--alpha 0.1 --claim new-questions"}, 1, "fail"),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ({"candidate": "same.csv", "margin": "0", "inconclusive": "pass"}, 0, "inconclusive"),
+                ({"candidate": "with space.csv"}, 0, "pass"),
+                ({"candidate": "worse.csv", "options": "--alpha 0.1 --claim new-questions"}, 1, "fail"),
+            )
+        ),
     ],
 )
 def test_the_step_exits_and_outputs_as_the_verdict_says(gate, tmp_path, inputs, code, verdict):

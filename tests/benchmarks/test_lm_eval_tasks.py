@@ -223,7 +223,9 @@ def test_variants_that_are_written_out_wrap_the_harnesss_question(tasks):
     assert messages[-1]["content"] == own[-1]["content"] + "\nThink first."
 
 
-@pytest.mark.parametrize("task", ["local_sums", "local_names", "local_choice"])
+@pytest.mark.parametrize(
+    "task", ["local_sums", *(pytest.param(task, marks=pytest.mark.long) for task in ("local_names", "local_choice"))]
+)
 def test_simulated_models_answer_tasks_until_their_interval_is_narrow(tasks, tmp_path, task):
     benchmark = load_local(task, tasks)
     text = "{benchmark: x, generations: 60, until: {width: 0.4}, models: [simulated/small, simulated/large]}"

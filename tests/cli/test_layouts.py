@@ -114,8 +114,18 @@ EXPECTED = {model: {q: (2, float(sum(each))) for q, each in own.items()} for mod
 
 
 @pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
-@pytest.mark.parametrize("write", LAYOUTS, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(
+    ("write", "named"),
+    [
+        pytest.param(
+            *(write, named),
+            id=f"{write.__name__}-{named}",
+            marks=[] if named or write in {a_folder_per_model, percent} else pytest.mark.long,
+        )
+        for write in LAYOUTS
+        for named in (False, True)
+    ],
+)
 def test_all_commands_read_a_layout_alike(tmp_path, write, named, capsys):
     folder = tmp_path / "quiz"
     folder.mkdir()

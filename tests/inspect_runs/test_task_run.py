@@ -96,6 +96,7 @@ def test_a_run_that_is_killed_is_continued_and_epochs_are_added(tmp_path):
     assert hs.score(hs.read(folder))["score"][0] == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_a_log_that_grows_is_rewritten_and_gets_an_epoch_is_followed(tmp_path):
     """The rows are those of the log as Inspect itself reads it, at the end of each session."""
     from inspect_ai.log import read_eval_log, write_eval_log
@@ -154,6 +155,7 @@ def test_a_log_that_grows_is_rewritten_and_gets_an_epoch_is_followed(tmp_path):
         assert any("57 samples have another score in the log" in note for note in follower.read_notes())
 
 
+@pytest.mark.long
 def test_what_a_later_session_counts_replaces_the_counts_of_the_first(tmp_path, failed_run):
     folder, args, *_ = failed_run
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -186,6 +188,7 @@ def test_a_misspelt_task_has_one_line_with_the_right_name(tmp_path):
     assert "did you mean 'planted_sums'?" in err.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_a_retry_runs_no_task_that_only_the_log_names(tmp_path):
     """A run folder of somebody else, whose log names his file; the experiment names ours."""
     theirs = write(tmp_path / "theirs.py", TASK.read_text())
@@ -209,7 +212,10 @@ def test_a_retry_runs_no_task_that_only_the_log_names(tmp_path):
     assert "different" not in err
 
 
-@pytest.mark.parametrize(("change", "difference"), [("sandbox", "sandbox"), ("approval", "approval"), (None, None)])
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [*(pytest.param(name, name, marks=pytest.mark.long) for name in ("sandbox", "approval")), (None, None)],
+)
 def test_a_retry_takes_no_sandbox_and_no_approval_from_the_log(tmp_path, failed_run, change, difference):
     """A log of somebody else in which tools of the task run on this machine, or without being asked for."""
     from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log

@@ -348,7 +348,9 @@ def peak():
 MB = 1 << 20
 
 
-@pytest.mark.parametrize(("n", "times", "most"), [(1, 1, 40), (50, 1, 150), (50, 12, 450)])
+@pytest.mark.parametrize(
+    ("n", "times", "most"), [(1, 1, 40), (50, 1, 150), pytest.param(50, 12, 450, marks=pytest.mark.long)]
+)
 def test_a_gzip_bomb_of_a_gigabyte(n, times, most):
     pieces = bomb(bytes(16 * MB), 64)
     with grows_less_than(most):

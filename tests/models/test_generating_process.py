@@ -235,7 +235,10 @@ def test_long_labels_may_be_cut():
 # New questions, and dimensions
 
 
-@pytest.mark.parametrize("nested", [[], ["casing", "markers"]], ids=["crossed", "nested"])
+@pytest.mark.parametrize(
+    "nested",
+    [pytest.param([], id="crossed"), pytest.param(["casing", "markers"], id="nested", marks=pytest.mark.long)],
+)
 def test_population_score_of_a_point_is_the_mean_over_new_questions(nested):
     """Simulation: 4,000 new questions, within 4 standard errors."""
     benchmark = load({"name": "population", "size": 4_000, "seed": 11})

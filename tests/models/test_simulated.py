@@ -150,6 +150,7 @@ def test_each_wrong_answer_has_its_share_and_a_few_have_most():
     assert max(two_likeliest) > 0.8
 
 
+@pytest.mark.long
 def test_generations_are_independent_of_each_other():
     """Over 300 questions: correlation at lags, between seeds, variants, models and settings within 4 sigma of 0."""
     n = 100

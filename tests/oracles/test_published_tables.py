@@ -28,7 +28,11 @@ def published_generations(path):
 @PUBLISHED
 @pytest.mark.parametrize(
     ("folder", "name", "rounding"),
-    [("main", "CRUXEval-output-T0.8", 1e-12), ("main", "gsm8k", 1e-12), ("highk_temp0.7", "aime2024_cot", 1e-9)],
+    [
+        ("main", "gsm8k", 1e-12),
+        pytest.param("main", "CRUXEval-output-T0.8", 1e-12, marks=pytest.mark.long),
+        pytest.param("highk_temp0.7", "aime2024_cot", 1e-9, marks=pytest.mark.long),
+    ],
 )
 def test_published_tables(folder, name, rounding):
     models = published_generations(SHARED / folder / f"input_table_{name}.csv")

@@ -240,7 +240,10 @@ def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, fon
     assert faults == {}
 
 
-@pytest.mark.parametrize(("width", "font_size", "height"), [(3.3, 8, 2), (4.5, 8, 3), (6.9, 9, 5)])
+@pytest.mark.parametrize(
+    ("width", "font_size", "height"),
+    [(3.3, 8, 2), *(pytest.param(*size, marks=pytest.mark.long) for size in ((4.5, 8, 3), (6.9, 9, 5)))],
+)
 def test_no_text_is_cut_at_a_given_height(papers, width, font_size, height):
     """By hand, as above: nine names in 2 inches were on top of each other; the figure is as high as they need."""
     style = figure_files.FigureStyle(width=width, font_size=font_size, height=height)
@@ -253,7 +256,7 @@ def test_no_text_is_cut_at_a_given_height(papers, width, font_size, height):
             assert 72 * height - 14 <= high <= max(72 * height, 20.5 * font_size) + 14, figure.id
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 4])
+@pytest.mark.parametrize("n_models", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4))])
 def test_no_text_is_cut_where_some_of_the_models_are_drawn(n_models):
     """By hand, as above: the models from the last one on, one of which has a single letter as name."""
     some = draw_family().select(FAMILY[-n_models:])

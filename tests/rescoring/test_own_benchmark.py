@@ -52,7 +52,9 @@ def sampled_run(path, benchmark, variants):
 
 
 @pytest.mark.filterwarnings("ignore:some of the . questions do not fit every value of the space")
-@pytest.mark.parametrize("nested", [["order"], ["order", "instruction", "answer"]])
+@pytest.mark.parametrize(
+    "nested", [["order"], pytest.param(["order", "instruction", "answer"], marks=pytest.mark.long)]
+)
 def test_scored_again_reads_what_the_variants_that_asked_read(tmp_path, nested):
     """By `own` with the benchmark's file, and by `choice` with what the run stores alone."""
     benchmark = multiple_choice(tmp_path)

@@ -124,7 +124,10 @@ def test_twenty_kills_lose_nothing_that_was_acknowledged(tmp_path):
 
 @pytest.mark.parametrize(
     ("questions", "concurrency", "latency", "every", "kills"),
-    [(200, 32, 0.05, 0.9, 3), pytest.param(1000, 32, 0.15, 3.0, 6, marks=pytest.mark.slow)],
+    [
+        pytest.param(200, 32, 0.05, 0.9, 3, marks=pytest.mark.long),
+        pytest.param(1000, 32, 0.15, 3.0, 6, marks=pytest.mark.slow),
+    ],
 )
 def test_killed_until_it_completes(tmp_path, questions, concurrency, latency, every, kills):
     """At a fifth of faults, killed about so often: every cell once, as the endpoint knows it."""
@@ -212,7 +215,7 @@ def test_kills_lose_replies_of_the_last_half_second_only(tmp_path, kills):
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.long)])
 def test_a_signal_to_end_loses_nothing(tmp_path, name, times):
     """What is in flight is awaited, so that everything that the endpoint ever wrote has its row, once."""
     rng = np.random.default_rng(times)

@@ -15,6 +15,9 @@ from howsure.scorers.unit_tests import parse_code_question
 
 pytestmark = needs_isolation
 
+#: Problems that are tried in each run of the tests; the others are marked long.
+N_EVERYDAY = 5
+
 
 @pytest.fixture(scope="module")
 def scorer():
@@ -34,7 +37,13 @@ def test_the_problems_say_what_they_mean():
         exec(problem.prompt + problem.solution + problem.test + f"\ncheck({problem.entry_point})", namespace)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.entry_point)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(problem, id=problem.entry_point, marks=pytest.mark.long if i >= N_EVERYDAY else [])
+        for i, problem in enumerate(PROBLEMS)
+    ],
+)
 def test_solutions_pass_and_broken_ones_fail(scorer, problem):
     target = {key: problem.row[key] for key in ("prompt", "test", "entry_point")}
     forms = [problem.solution, f"```python\n{problem.prompt}{problem.solution}```"]

@@ -74,7 +74,7 @@ def test_killed_while_appending_at_twenty_random_moments(tmp_path):
     assert len(set(acknowledged)) > 5, "the moments should differ"
 
 
-@pytest.mark.parametrize("before", ["database only", "parquet too"])
+@pytest.mark.parametrize("before", ["database only", pytest.param("parquet too", marks=pytest.mark.long)])
 def test_killed_between_any_two_steps_of_compaction(tmp_path, monkeypatch, before):
     monkeypatch.setattr(database, "BATCH_ROWS", 8)
     monkeypatch.setattr(parquet_files, "GROUP_ROWS", 8)

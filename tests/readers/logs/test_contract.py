@@ -346,7 +346,16 @@ def test_missing_fields(log):
     assert log.read(texts=True)[0] == rows
 
 
-@pytest.mark.parametrize("odd", [None, 7, -1.5, "odd", [], {}, ["odd"], [{"odd": 1}], True])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        7,
+        "odd",
+        {},
+        *(pytest.param(odd, marks=pytest.mark.long) for odd in (-1.5, [], ["odd"], [{"odd": 1}], True)),
+    ],
+)
 def test_fields_of_other_types(log, odd):
     for _ in edited_files(log, lambda value, name: {**value, name: odd}):
         survives(log.path, 0, reader=log.reader)

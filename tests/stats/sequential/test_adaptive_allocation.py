@@ -180,6 +180,7 @@ def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
     assert np.mean(error**2) < even < np.mean(plain**2)
 
 
+@pytest.mark.long
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.exists(), reason="the data folder ../shared is absent")
 def test_stages_on_recorded_data():
