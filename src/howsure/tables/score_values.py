@@ -110,8 +110,8 @@ def read_score_words(
     lines = describe_number_forms(percent, comma)
     counts: dict[str, int] = {}
     if n_words:
-        counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
-        counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
+        word_counts = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
+        counts = dict(word_counts.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts) if counts else {}
     if words:
         texts = [f"{word} {_describe_score(words[word])} ({n})" for word, n in counts.items()]
