@@ -164,6 +164,11 @@ def test_a_verdict_that_cannot_be_read_is_no_score(tmp_path, capsys):
     verdicts = read(judge_run.find_judge_folders(run)[0]).to_pylist()
     assert sorted(row["status"] for row in verdicts) == ["empty", "ok", "unparsed"]
     assert [row["score"] for row in verdicts if row["status"] != "ok"] == [None, None]
+    shown = hs.show(judge_run.find_judge_folders(run)[0])
+    assert sorted(shown["kind"]) == ["correct", "unparsed", "unparsed"]
+    assert shown["target"].tolist() == [None] * 3
+    assert "verdict CORRECT, score 1\n" in str(shown)
+    assert "target" not in str(shown)
     with pytest.warns(HowsureWarning):
         cells = hs.read(run, scorer="judge:correct").cells()[0]
     assert (cells.n.tolist(), cells.failed.tolist()) == ([[1, 0, 0]], [[0, 1, 1]])

@@ -89,7 +89,10 @@ class GenerationList(Result):
         number = len(self.generations)
         some = "all" if number == selected and selected else f"{number:,} of"
         what = f"{some} {selected:,}{kinds} generation{'s' * (selected != 1)}" if selected else f"none{kinds}"
-        return "\n".join(_wrap(f"{what}; in all {total:,}: {of_kinds}", WIDTH))
+        line = f"{what}; in all {total:,}: {of_kinds}"
+        if any(one.is_verdict for one in self.generations) and (self.counts["correct"] or self.counts["wrong"]):
+            line += "; of verdicts, correct is a score of 0.5 or more, and wrong a lower one"
+        return "\n".join(_wrap(line, WIDTH))
 
 
 def show(
@@ -198,8 +201,11 @@ def format_generation(generation: StoredGeneration, *, full: bool = False, width
     """Return a generation as lines for a terminal, without control characters."""
     row = generation.row
     names = [row.benchmark, row.model, row.question, row.variant, f"generation {row.generation}"]
-    facts = [generation.kind if row.score is None else f"{generation.kind}, score {row.score:g}"]
+    kind = f"verdict {_shorten(row.answer)}" if generation.is_verdict and row.answer is not None else generation.kind
+    facts = [kind if row.score is None else f"{kind}, score {row.score:g}"]
     read = {"read": row.answer, "rule": row.rule, "target": row.target, "error": row.error}
+    if generation.is_verdict:
+        read = {"error": row.error}
     facts += [f"{name} {_shorten(value)}" for name, value in read.items() if value is not None]
     if row.status not in {"ok", "unparsed", "unscored", "error"}:
         facts.append(f"status {row.status}")

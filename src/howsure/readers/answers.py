@@ -29,7 +29,7 @@ from howsure.safe_text import inflect_text
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
 from howsure.store import responses
-from howsure.store.schema import SCORING_ERROR, UNSCORED, Response, has_scoring_error
+from howsure.store.schema import SCORING_ERROR, UNSCORED, WITHOUT_ANSWER, Response, has_scoring_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,7 +175,7 @@ def classify_generations(table: pa.Table, *, has_answers: bool) -> NDArray[np.ui
     Examples
     --------
     >>> import pyarrow as pa
-    >>> columns = {"score": [1.0, 0.0, None], "status": ["ok", "unparsed", "error"], "answer": ["4", None, None]}
+    >>> columns = {"score": [1.0, None, None], "status": ["ok", "unparsed", "error"], "answer": ["4", None, None]}
     >>> columns["error"] = [None, None, "timeout: 60 s"]
     >>> [GENERATION_KINDS[kind] for kind in classify_generations(pa.table(columns), has_answers=True)]
     ['correct', 'unparsed', 'failed']
@@ -188,6 +188,8 @@ def classify_generations(table: pa.Table, *, has_answers: bool) -> NDArray[np.ui
     if has_answers:
         kinds[table["answer"].is_null().to_numpy()] = unparsed
     kinds[np.isnan(score)] = failed
+    # A reply that no verdict could be read from has no score.
+    kinds[np.isin(table["status"].to_numpy(), ("unparsed", *WITHOUT_ANSWER)) & np.isnan(score)] = unparsed
     is_error = compute.equal(table["status"], "error").to_numpy()
     kinds[is_error] = failed
     of_scorer = compute.fill_null(compute.starts_with(table["error"], SCORING_ERROR), fill_value=False).to_numpy()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from howsure.errors import UnknownNameError
@@ -76,12 +77,15 @@ class StoredGeneration:
         The run folder or the log.
     messages
         Role and text of each message of the prompt; empty if it is not stored or was not read.
+    is_verdict
+        Whether it is what a judge replied, which has no target.
     """
 
     row: Response
     kind: GenerationKind
     source: Path
     messages: tuple[tuple[str, str], ...] = ()
+    is_verdict: bool = False
 
 
 class _Part(NamedTuple):
@@ -167,13 +171,17 @@ class StoredGenerations:
         else:
             rows = self._read_run_rows(part.source, places)
         stored = _PromptReader(part.source.path) if prompts and isinstance(part.source, RunSource) else None
-        for place, row in zip(places, rows, strict=False):
+        judged = _list_judged_benchmarks(part.source)
+        for place, stored_row in zip(places, rows, strict=False):
             messages: tuple[tuple[str, str], ...] = ()
+            is_verdict = stored_row.benchmark in judged
+            # The stored target of a verdict is what a simulated judge takes for right.
+            row = structs.replace(stored_row, target=None) if is_verdict else stored_row
             if stored is not None:
                 messages = stored.read(row)
             elif prompts and isinstance(row, LogRow):
                 messages = parse_messages(row.messages or ())
-            yield StoredGeneration(row, GENERATION_KINDS[part.kinds[place]], part.source.path, messages)
+            yield StoredGeneration(row, GENERATION_KINDS[part.kinds[place]], part.source.path, messages, is_verdict)
 
     def _read_run_rows(self, source: RunSource, places: Sequence[int]) -> Iterator[Response]:
         """Yield the generations at some places of a run folder."""
@@ -262,6 +270,13 @@ class StoredGenerations:
                 names_seen[name].update(compute.unique(table[name]).to_pylist())
         each = [compute.is_in(table[name], value_set=pa.array(own, pa.string())) for name, own in given.items()]
         return reduce(compute.and_, each) if each else pa.array(np.ones(len(table), bool))
+
+
+def _list_judged_benchmarks(source: RunSource | LogSource) -> set[str]:
+    """Return the benchmarks whose generations are the verdicts of a judge."""
+    benchmarks = (source.manifest() or {}).get("benchmarks") if isinstance(source, RunSource) else None
+    stated = benchmarks if isinstance(benchmarks, Mapping) else {}
+    return {name for name, about in stated.items() if about.get("kind") == "judge"}
 
 
 class _PromptReader:
