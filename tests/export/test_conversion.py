@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
+import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from helpers.exported_runs import row, same, stored, write_run
 
+import howsure as hs
 from howsure.errors import InputError
 from howsure.export import conversion, hub_dataset
 from howsure.readers.logs.base import UNSCORED
@@ -26,7 +29,7 @@ def run(tmp_path):
 
 def test_the_tidy_table_reads_as_the_run_does(run, tmp_path):
     told: list[str] = []
-    assert conversion.write_parquet(run, tmp_path / "rows.parquet", note=told.append) == 144
+    assert conversion.write_table(run, tmp_path / "rows.parquet", "parquet", note=told.append) == 144
     assert told == []
     there = pq.read_table(tmp_path / "rows.parquet")
     assert there.column_names == [*COLUMNS, "cluster"]
@@ -43,18 +46,56 @@ def test_completions_without_a_score_are_left_out_of_a_table_and_told(tmp_path):
     with RunFolder(tmp_path / "run") as folder:
         folder.append([row("q"), row("q", 2, score=None, status=UNSCORED), row("q", 3, score=None, error="e: x")])
     told: list[str] = []
-    assert conversion.write_parquet(tmp_path / "run", tmp_path / "rows.parquet", note=told.append) == 2
+    assert conversion.write_table(tmp_path / "run", tmp_path / "rows.parquet", "parquet", note=told.append) == 2
     assert told == ["1 completion without a score: left out; howsure rescore gives scores"]
     assert "cluster" not in pq.read_schema(tmp_path / "rows.parquet").names
     again = [scorer_files.RescoredRow("b", "m", "q", "v", n, score=0.25) for n in (1, 2, 3)]
     scorer_files.write_scores(tmp_path / "run", "mine", "1", iter(again))
-    assert conversion.write_parquet(tmp_path / "run", tmp_path / "rows.parquet", note=told.append, scorer="mine") == 3
-    assert pq.read_table(tmp_path / "rows.parquet")["score"].to_pylist() == [0.25] * 3
+    table = tmp_path / "rows.parquet"
+    assert conversion.write_table(tmp_path / "run", table, "parquet", note=told.append, scorer="mine") == 3
+    assert pq.read_table(table)["score"].to_pylist() == [0.25] * 3
+
+
+def test_a_csv_reads_as_the_run_does_and_runs_no_formula(tmp_path):
+    """Third parts, failures and texts with quotes, line breaks and a formula, by Python's csv and by the reader."""
+    texts = ['It is "4",\nI say; or 5', "=HYPERLINK(1)", "-0.5", ""]
+    rows = [
+        msgspec.structs.replace(row(f"q{q}", g, score=(q + g) / 7), completion=texts[q], answer="a")
+        for q in range(4)
+        for g in (1, 2)
+    ]
+    failed = row("q1", 3, score=None, error="timeout: x")
+    with RunFolder(tmp_path / "run") as folder:
+        folder.append([*rows, failed])
+    assert conversion.write_table(tmp_path / "run", tmp_path / "rows.csv", "csv", note=print) == 9
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        there = list(csv.DictReader(file))
+    assert list(there[0]) == list(COLUMNS)
+    assert {one["question"]: one["completion"] for one in there if one["generation"] == "1"} == {
+        "q0": texts[0],
+        "q1": "'=HYPERLINK(1)",
+        "q2": "-0.5",
+        "q3": "",
+    }
+    (again,) = read_cells(tmp_path / "rows.csv")
+    same(again, stored(tmp_path / "run")[again.benchmark], "n", "total", "total_sq", "failed")
+
+
+def test_the_ending_of_the_output_says_the_form(run, tmp_path):
+    for ending, form in ((".csv", "csv"), (".CSV", "csv"), (".parquet", "parquet")):
+        output = tmp_path / f"{form}{ending}"
+        assert conversion.convert_sources(hs.read(run), output, None).columns()["form"] == [form]
+        assert output.is_file()
+    (tmp_path / "rows.csv").touch()
+    with pytest.raises(InputError, match=r"rows.csv: the file exists"):
+        conversion.convert_sources(hs.read(run), tmp_path / "rows.csv", None)
+    with pytest.raises(InputError, match="a run folder already"):
+        conversion.convert_sources(hs.read(run), tmp_path / "again", None)
 
 
 def test_large_tables_have_row_groups_of_one_size(run, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_dataset, "ROW_GROUP", 40)
-    conversion.write_parquet(run, tmp_path / "rows.parquet", note=print)
+    conversion.write_table(run, tmp_path / "rows.parquet", "parquet", note=print)
     about = pq.read_metadata(tmp_path / "rows.parquet")
     assert max(about.row_group(i).num_rows for i in range(about.num_row_groups)) == 40
     assert about.num_rows == 144

@@ -422,7 +422,7 @@ def rescore(
     return result
 
 
-def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget = "run") -> Result:
+def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget | None = None) -> Result:
     r"""Convert logs and tables to a run folder, or a run folder to another form.
 
     Parameters
@@ -432,8 +432,9 @@ def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget =
     output
         A folder or file that does not exist yet.
     to
-        ``"run"``: a run folder with all texts, of any logs. ``"eval-arena"``: counts as JSON lines. ``"parquet"``: a
-        tidy table of one run folder. ``"dataset"``: a folder for the Hugging Face hub, of one run folder.
+        ``"run"``: a run folder with all texts, of any logs. ``"eval-arena"``: counts as JSON lines. ``"parquet"`` and
+        ``"csv"``: a tidy table of one run folder. ``"dataset"``: a folder for the Hugging Face hub, of one run folder.
+        None: a table where the name ends in ``.parquet`` or ``.csv``, else a run folder.
 
     Returns
     -------
@@ -457,7 +458,8 @@ def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget =
     """
     from howsure.export import conversion
 
-    check_choice("form", to, CONVERSION_TARGETS)
+    if to is not None:
+        check_choice("form", to, CONVERSION_TARGETS)
     results = open_results(data)
     if isinstance(results, ReviewedEvaluations):
         raise InputError("a conversion keeps every question", remedy="give the results without verdicts")

@@ -156,12 +156,11 @@ def preview(
     "--to",
     "target",
     type=click.Choice(CONVERSION_TARGETS),
-    default=CONVERSION_TARGETS[0],
-    show_default=True,
-    help="run: a run folder with all texts, of any logs; eval-arena: counts as JSON lines; parquet: a tidy table of a "
-    "run folder; dataset: a folder for the Hugging Face hub, of a run folder.",
+    help="run: a run folder with all texts, of any logs; eval-arena: counts as JSON lines; parquet, csv: a tidy table "
+    "of a run folder; dataset: a folder for the Hugging Face hub, of a run folder. Default: a table where the output "
+    "ends in .parquet or .csv, else a run folder.",
 )
-def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget, form: OutputFormat) -> None:
+def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | None, form: OutputFormat) -> None:
     """Convert logs, tables and run folders to other forms."""
     import howsure as hs
 

@@ -1,11 +1,11 @@
-"""Convert sources of any kind to a run folder, JSON lines, a Parquet table or a data set, and rescore them."""
+"""Convert sources of any kind to a run folder, JSON lines, a table or a data set, and rescore them."""
 
 from __future__ import annotations
 
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from howsure.readers.sources import Source, TableSource
 from howsure.readers.table_log import TableLogReader
 from howsure.rescoring.agreement import Agreements
 from howsure.rescoring.rescore import compare_scores, rescore
+from howsure.safe_text import neutralise_formula
 from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results
 from howsure.store.atomic import replace_file
@@ -30,13 +31,17 @@ from howsure.store.responses import is_run
 from howsure.store.schema import COLUMNS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from howsure.sample.judge_config import JudgeConfig
     from howsure.stats.core.cells import Cells
 
+#: Forms that are a tidy table, which are the endings of their files too.
+TABLE_FORMS = ("parquet", "csv")
 #: Exit code of a run that was interrupted.
 INTERRUPTED = 130
 
-__all__ = ["ExportSummary", "convert_sources", "judge_sources", "rescore_sources", "write_eval_arena", "write_parquet"]
+__all__ = ["ExportSummary", "convert_sources", "judge_sources", "rescore_sources", "write_eval_arena", "write_table"]
 
 
 class ExportSummary(Result):
@@ -57,7 +62,7 @@ class ExportSummary(Result):
         return {"form": np.array([self.form], dtype=object), "count": np.array([self.count])}
 
 
-def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
+def convert_sources(results: Evaluations, output: Path, form: str | None) -> Result:
     """Write results to `output` in another form.
 
     Parameters
@@ -65,11 +70,11 @@ def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
     results
         Logs and tables for "run"; any sources for "eval-arena"; one run folder for the other forms.
     output
-        A file that does not exist for "eval-arena" and "parquet", and a folder that does not exist or is empty for the
-        other forms.
+        A file that does not exist for "eval-arena", "parquet" and "csv", and a folder that does not exist or is empty
+        for the other forms.
     form
-        "run": a run folder; "eval-arena": counts as JSON lines; "parquet": a tidy table; "dataset": a folder for the
-        Hugging Face hub.
+        "run": a run folder; "eval-arena": counts as JSON lines; "parquet" and "csv": a tidy table; "dataset": a folder
+        for the Hugging Face hub. None: that of the output's ending, which is "run" unless it is .parquet or .csv.
 
     Raises
     ------
@@ -77,6 +82,9 @@ def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
         When the sources are of another kind, cannot be read, or hold nothing to write.
     """
     sources = results.sources
+    if form is None:
+        ending = output.suffix.lower().removeprefix(".")
+        form = ending if ending in TABLE_FORMS else "run"
     if form == "run":
         return run_folder.convert_logs(
             _list_logs(sources),
@@ -85,7 +93,7 @@ def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
             note=_warn,
             benchmark=results.benchmark,
         )
-    if form in ("eval-arena", "parquet") and output.exists():
+    if form in ("eval-arena", *TABLE_FORMS) and output.exists():
         raise InputError("the file exists", where=str(output), remedy="give another name with -o, or remove it")
     if form == "eval-arena":
         return ExportSummary(form, write_eval_arena(results.cells(), output, note=_warn))
@@ -96,7 +104,7 @@ def convert_sources(results: Evaluations, output: Path, form: str) -> Result:
     run = runs[0]
     if form == "dataset":
         return ExportSummary(form, hub_dataset.write_dataset(run.path, output, scorer=run.scorer))
-    return ExportSummary(form, write_parquet(run.path, output, scorer=run.scorer, note=_warn))
+    return ExportSummary(form, write_table(run.path, output, form, scorer=run.scorer, note=_warn))
 
 
 def rescore_sources(
@@ -301,7 +309,7 @@ def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int
     return lines
 
 
-def write_parquet(path: Path, output: Path, *, note: Note, scorer: str | None = None) -> int:
+def write_table(path: Path, output: Path, form: str, *, note: Note, scorer: str | None = None) -> int:
     """Write a tidy table of a run folder: a row per generation that was scored or failed, sorted by key.
 
     The table has our columns and texts, and `cluster` where the run has clusters. Completions without a score are left
@@ -311,6 +319,8 @@ def write_parquet(path: Path, output: Path, *, note: Note, scorer: str | None = 
     ----------
     path, output
         The run folder, and the file.
+    form
+        "parquet", or "csv", in which a spreadsheet runs no text as a formula; see `safe_text.neutralise_formula`.
     note
         Function that is called with a note on the rows that are left out.
     scorer
@@ -324,15 +334,35 @@ def write_parquet(path: Path, output: Path, *, note: Note, scorer: str | None = 
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
+    from pyarrow import csv
 
     left_out = written = 0
     batches = stream_rows(path, COLUMNS, scorer=scorer)
-    with replace_file(output) as new, pq.ParquetWriter(new, next(batches).schema, compression="zstd") as writer:
+    schema = next(batches).schema
+    with replace_file(output) as new, ExitStack() as stack:
+        if form == "csv":
+            lines = stack.enter_context(csv.CSVWriter(new, schema))
+        else:
+            groups = stack.enter_context(pq.ParquetWriter(new, schema, compression="zstd"))
         for batch in batches:
             table = pa.Table.from_batches([batch])
             scored = table.filter(pc.not_equal(table["status"], UNSCORED))
             left_out, written = left_out + len(table) - len(scored), written + len(scored)
-            writer.write_table(scored, row_group_size=ROW_GROUP)
+            if form == "csv":
+                lines.write_table(_neutralise_texts(scored))
+            else:
+                groups.write_table(scored, row_group_size=ROW_GROUP)
     if left_out:
         note(f"{left_out} completion{'s' * (left_out > 1)} without a score: left out; howsure rescore gives scores")
     return written
+
+
+def _neutralise_texts(table: pa.Table) -> pa.Table:
+    """Return a table whose texts a spreadsheet shows instead of running them."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = [None if text is None else neutralise_formula(text) for text in table[i].to_pylist()]
+            table = table.set_column(i, field, pa.array(texts, field.type))
+    return table
