@@ -273,7 +273,7 @@ class StoredGenerations:
 
 
 def _list_judged_benchmarks(source: RunSource | LogSource) -> set[str]:
-    """Return the benchmarks whose generations are the verdicts of a judge."""
+    """Return the names of the benchmarks whose generations are the verdicts of a judge."""
     benchmarks = (source.manifest() or {}).get("benchmarks") if isinstance(source, RunSource) else None
     stated = benchmarks if isinstance(benchmarks, Mapping) else {}
     return {name for name, about in stated.items() if about.get("kind") == "judge"}
