@@ -61,6 +61,7 @@ bench: .venv/.ready
 	$(BIN)/python bench/reading.py
 	$(BIN)/python bench/commands.py
 	$(BIN)/python bench/completions.py
+	$(BIN)/python bench/fit_conclusions.py
 	$(BIN)/python bench/code_tests.py
 	$(BIN)/python bench/limits.py
 	$(BIN)/python bench/early_stopping.py

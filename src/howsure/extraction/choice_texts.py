@@ -22,7 +22,7 @@ from howsure.extraction.choice_amounts import match_result
 from howsure.extraction.languages import is_reported
 from howsure.extraction.vocabulary import LOOSE, Vocabulary, any_of
 
-__all__ = ["find_given_text"]
+__all__ = ["find_given_text", "split_sentences"]
 
 #: Longest completion that is searched for an echo of its question, and how much of the question is compared.
 LONGEST_ECHO, LONGEST_QUESTION = 600, 400
@@ -117,7 +117,7 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
     """
     text = _FOLLOWED.sub("", _remove_remarks(text))
     end = text.rstrip()[-LONGEST_ECHO - 1 :]
-    sentences = [sentence for sentence in _split_sentences(end) if sentence.strip(LOOSE)]
+    sentences = [sentence for sentence in split_sentences(end) if sentence.strip(LOOSE)]
     if not sentences:
         return None
     place = _read_result(end.rpartition("\n")[2], words)
@@ -164,14 +164,14 @@ def _read_about_question(
     if place is None:
         place = _read_completed(sentences[-1], words, question)
     if place is None:
-        place = _read_completed(_split_sentences(text.lstrip()[:LONGEST_ECHO])[0], words, question)
+        place = _read_completed(split_sentences(text.lstrip()[:LONGEST_ECHO])[0], words, question)
     if place is None and len(end) < len(text.strip()):
         # "The argument is invalid." above a long explanation, whose end says nothing else.
-        place = _read_subject(_split_sentences(text.lstrip()[:LONGEST_ECHO])[:1], words, question)
+        place = _read_subject(split_sentences(text.lstrip()[:LONGEST_ECHO])[:1], words, question)
     return place
 
 
-def _split_sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the sentences and lines of a text, with the stops at their ends."""
     sentences, start = [], 0
     for end in _SENTENCE_END.finditer(text):

@@ -12,7 +12,9 @@ rules that applies decides:
 5. *first line*: the first line is a label or a choice, or starts with a marked label ("B) ...", "B because ..."), and
    no other line does;
 6. *text*: the completion is one short line without a hedge, and exactly one choice occurs in it; or its end gives the
-   text of one choice (`choice_texts`).
+   text of one choice (`choice_texts`);
+7. *conclusion*: where none of these reads a choice, the one with which the sentences most likely conclude
+   (`choice_conclusion`). The question must be known, and the completion not be cut.
 
 Of a completion that was cut, only statements and claims are read, unless it is nothing but a label. A copy of the
 question or of the list of choices is no answer.
@@ -30,9 +32,11 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from howsure.extraction.choice_amounts import find_final_result, find_stated_amount
 from howsure.extraction.choice_claims import find_claims, find_conclusion
+from howsure.extraction.choice_conclusion import weigh_conclusion
 from howsure.extraction.choice_phrases import (
     CONFLICTS,
     HEDGE,
@@ -57,7 +61,7 @@ from howsure.extraction.completion_context import (
 from howsure.extraction.statements import ends_undecided, remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
-__all__ = ["extract_choice", "read_choice"]
+__all__ = ["RuleReading", "extract_choice", "read_by_rules", "read_choice"]
 
 _REJECTS = re.compile(r"\b(?:wrong|incorrect|false|excluded?|eliminat\w+)\b", re.IGNORECASE)
 # Where a completion begins a further question with a number.
@@ -183,8 +187,8 @@ def read_choice(
     index
         Position in `choices`, from 0; None when no choice can be read.
     rule
-        "last line", "statement", "claim", "bold", "first line" or "text". If the index is None, the reason: "empty",
-        "none" (no answer is given), "undecided" (the last sentence leaves it open), "several",
+        "last line", "statement", "claim", "bold", "first line", "text" or "conclusion". If the index is None, the
+        reason: "empty", "none" (no answer is given), "undecided" (the last sentence leaves it open), "several",
         "ambiguous", "contradiction" (a label with the text of another choice)
         or "unclear" (a statement that names no choice).
 
@@ -194,6 +198,37 @@ def read_choice(
     (1, 'statement')
     >>> read_choice("I cannot tell.", ["I", "II"], ["Rome", "Oslo"])
     (None, 'none')
+    """
+    reading = read_by_rules(completion, labels, choices, expects_label=expects_label, context=context)
+    if reading.place is None and reading.unread:
+        index = weigh_conclusion(reading.unread, reading.words, context.question if context else "")
+        return (None, reading.why) if index is None else (index, "conclusion")
+    return reading.place, reading.why
+
+
+class RuleReading(NamedTuple):
+    """What the rules read from a completion."""
+
+    place: int | None
+    """Index of the choice, or None, and by which rule or why not."""
+    why: str
+    words: Vocabulary
+    unread: str
+    """The text whose conclusion can be weighed; empty where a choice is read or none can be there."""
+
+
+def read_by_rules(
+    completion: str,
+    labels: Sequence[str],
+    choices: Sequence[str],
+    *,
+    expects_label: bool = False,
+    context: CompletionContext | None = None,
+) -> RuleReading:
+    """Return what the rules read from a completion, without its conclusion; the arguments are those of `read_choice`.
+
+    >>> read_by_rules("It is Oslo. The answer is (II).", ["I", "II"], ["Rome", "Oslo"])[:2]
+    (1, 'statement')
     """
     words = build_vocabulary(tuple(labels), tuple(choices))
     whole_text = remove_reasoning(completion)
@@ -208,12 +243,15 @@ def read_choice(
         text = _PICTURES.sub("", text) if _PICTURE.search(text) else text
     text = words.labels.mask(text).strip()
     if _breaks_off_among_questions(text):
-        return None, "none"
+        return RuleReading(None, "none", words, "")
     if (first := _remove_run_on(text, words, context)) != text:
         index, why = _read_text(first, words, expects_label, context and replace(context, truncated=False))
         if index is not None:
-            return index, why
-    return _read_text(text, words, expects_label, context)
+            return RuleReading(index, why, words, "")
+    index, why = _read_text(text, words, expects_label, context)
+    is_cut = context is not None and (context.truncated or _is_copy(first, words, context))
+    is_unread = index is None and why in {"none", "several"} and not is_cut
+    return RuleReading(index, why, words, first if is_unread else "")
 
 
 def _remove_run_on(text: str, words: Vocabulary, context: CompletionContext | None) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "Vocabulary",
     "any_of",
     "build_vocabulary",
+    "find_words",
     "normalize",
 ]
 
@@ -387,7 +388,7 @@ class Vocabulary:
         for choice in self._plain_texts:
             if choice not in rest:
                 continue
-            starts = list(_find_words(choice, rest))
+            starts = list(find_words(choice, rest))
             if any(not DENIED.search(rest, max(0, start - 40), start) for start in starts):
                 indices.add(self.loose_texts[choice])
             ends = [0, *(start + len(choice) for start in starts)]
@@ -417,7 +418,7 @@ _AFTER_TEXT = re.compile(r"(?![.,/:]\d)")
 _AFTER_FORMULA = re.compile(r"(?!\s?[+/^×·]|\s?-\s?\w)")
 
 
-def _find_words(choice: str, text: str) -> Iterator[int]:
+def find_words(choice: str, text: str) -> Iterator[int]:
     """Yield the places of a choice in a text where it is not part of a longer word, number or formula."""
     before = _BEFORE_NUMBER if choice[0].isdigit() else _BEFORE_TEXT
     is_spaced, is_end_spaced = _UNSPACED.match(choice) is None, _UNSPACED.match(choice[-1]) is None
