@@ -21,6 +21,7 @@ __all__ = [
     "redact",
     "redact_completion",
     "resembles_secret",
+    "shorten_hash",
 ]
 
 #: A shorter key is a placeholder such as EMPTY or none, which local servers are given, and not a secret.
@@ -47,6 +48,8 @@ _SECRET_VALUE = re.compile(
     re.IGNORECASE,
 )
 
+#: An id that is a hash.
+_HASH = re.compile(r"[0-9a-f]{32,}")
 #: The forms of a word or a phrase for one thing and for several.
 _FORMS = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 #: So many letters and digits without a break, among them at least one of each, are no word.
@@ -60,6 +63,15 @@ def inflect_text(text: str, n: int) -> str:
     ['1 row has no score', '2 rows have no score']
     """
     return _FORMS.sub(r"\1" if n == 1 else r"\2", text)
+
+
+def shorten_hash(name: str) -> str:
+    """Return the first 12 digits of an id that is a hash of 32 hexadecimal digits or more, and any other id unchanged.
+
+    >>> shorten_hash("0b8f8bbd8e9b3d87b1c9d4f0a7e3c2d1"), shorten_hash("gsm8k-17")
+    ('0b8f8bbd8e9b…', 'gsm8k-17')
+    """
+    return f"{name[:12]}…" if _HASH.fullmatch(name) else name
 
 
 def is_secret(key: str) -> bool:

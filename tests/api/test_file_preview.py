@@ -169,3 +169,35 @@ def test_completions_under_another_name_are_previewed(tmp_path):
     )
     expected = f"howsure rescore {path} -o run --scorer numeric --columns completion=reply --as-benchmark sums"
     assert result.command == expected
+
+
+def test_names_are_in_the_order_of_their_numbers_and_hashes_are_short(tmp_path):
+    path = tmp_path / "t.csv"
+    ids = [f"{i:064x}" for i in (11, 2, 163)]
+    rows = [f"step-{step},{one},1" for step in (10000, 500, 3000) for one in ids]
+    path.write_text("\n".join(["model,id,score", *rows]) + "\n")
+    line = next(line for line in hs.preview(path).lines if line.startswith("benchmark"))
+    assert "3 models (step-500, step-3000, step-10000)" in line
+    assert f"3 questions ({', '.join(['000000000000…'] * 3)})" in line
+
+
+def test_a_column_prompt_with_a_text_for_each_question_is_its_text(tmp_path):
+    """A short text for each of 300 questions: neither a prompt variant nor unused, and what a judge reads."""
+    path = tmp_path / "judged.jsonl"
+    rows = [
+        {"model": m, "question": f"q{i}", "prompt": f"Topic {i}", "completion": "It is 4.", "target": "4"}
+        for m in "ab"
+        for i in range(300)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    result = hs.preview(path)
+    assert dict(zip(result["column"], result["taken_as"], strict=True))["prompt"] == "text"
+    hs.rescore(path, "numeric", tmp_path / "run")
+    [cube] = hs.read(tmp_path / "run", scorer="numeric").cubes()
+    assert len(cube.variants) == 1
+    assert "Topic 7" in str(hs.show(tmp_path / "run", question="q7", prompts=True))
+    # wordings, which each question has
+    rows = [row | {"prompt": wording} for row in rows[:6] for wording in ("short", "long")]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    result = hs.preview(path)
+    assert dict(zip(result["column"], result["taken_as"], strict=True))["prompt"] == "variant"

@@ -8,7 +8,7 @@ import pytest
 from helpers.inspect_log import write_inspect_log
 
 import howsure as hs
-from howsure.cli.options import CommandInputs, follow_files
+from howsure.cli.options import CommandInputs, follow_files, parse_columns
 from howsure.errors import InputError
 
 
@@ -242,3 +242,15 @@ def test_models_with_one_name_stand_above_a_table_that_is_too_wide(howsure, long
     assert out.split("\n")[1].split()[:2] == ["benchmark", "score_a"]
     _, whole, _ = howsure("compare", long_names, *PAIR, "--format", "wide")
     assert whole.split("\n")[0].split()[:3] == ["benchmark", "model_a", "model_b"]
+
+
+def test_a_column_that_is_named_twice_is_refused_with_the_way_that_works(howsure, tmp_path):
+    """The last one was taken in silence, which left out the logs that have the first one."""
+    path = tmp_path / "t.csv"
+    path.write_text("model,id,text,score\na,1,x,1\na,2,y,0\n")
+    code, _, err = howsure("score", path, "--columns", "question=id", "--columns", "question=text")
+    assert code == 2
+    assert "--columns question is given twice, 'id' and 'text'" in err
+    assert "--as-benchmark" in err
+    assert "convert each" in err
+    assert parse_columns(["question=id", "question=id", "score=score"]) == {"question": "id", "score": "score"}

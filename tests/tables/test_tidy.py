@@ -210,8 +210,13 @@ def test_livebench_is_ragged_and_compared_on_common_questions():
         pytest.skip("the LiveBench answers of ../shared/data/livebench are not here")
     import pandas as pd
 
-    with pytest.warns(HowsureWarning, match="590 cells have several rows"):
+    with pytest.warns(HowsureWarning) as caught:
         [cells] = hs.read(path)
+    told = [str(one.message) for one in caught]
+    assert any("590 cells have several rows" in line for line in told)
+    assert any(
+        "column 'task' has 18 values" in line and "and 'category' 6, read as one benchmark" in line for line in told
+    )
     assert cells.n.shape == (93, 1136)
     table = pd.read_parquet(path)
     answers = {}  # six models were run twice on some questions: the mean of both
@@ -410,3 +415,56 @@ def test_columns_that_are_no_other_score_are_not_named(tmp_path, rows, recwarn):
     [named] = read_cells(write(tmp_path, "model,id,accuracy,f1\na,1,1,.9\na,2,0,.3\n"), {"score": "f1"})
     assert named.total.tolist() == [[0.9, 0.3]]
     assert not recwarn.list
+
+
+def write_tasks(tmp_path, rows, column="task"):
+    """A table of each row's model, task and question, with a score that is 1 for the first model."""
+    lines = [f"{model},{task},{question},{int(model == 'a')}" for model, task, question in rows]
+    return write(tmp_path, "\n".join([f"model,{column},id,score", *lines]) + "\n")
+
+
+@pytest.mark.filterwarnings("ignore:.*several rows:howsure.errors.HowsureWarning")
+@pytest.mark.parametrize(
+    ("name", "is_pooled"), [("Subject", False), ("task", True), ("category", False), ("task_name", True)]
+)
+def test_a_column_of_tasks_is_offered_as_the_benchmark(tmp_path, name, is_pooled):
+    """By hand: two tasks of four questions, with ids of their own or counted anew in each."""
+    tasks = [("arc", range(4)), ("math", range(4) if is_pooled else range(4, 8))]
+    path = write_tasks(tmp_path, [(m, task, i) for m in "ab" for task, ids in tasks for i in ids], name)
+    with pytest.warns(
+        HowsureWarning, match=f"column {name!r} has 2 values .arc, math., read as one benchmark"
+    ) as caught:
+        [cells] = hs.read(path)
+    [line] = [str(one.message) for one in caught if "values" in str(one.message)]
+    assert line.endswith(f"--columns benchmark={name} reads each as a benchmark of its own")
+    assert ("equal ids in several of them as one question" in line) == is_pooled == (len(cells.questions) == 4)
+    assert f"benchmark={name}" in " ".join(str(hs.preview(path)).split())
+    each = hs.read(path, columns={"benchmark": name}).cells()
+    assert {one.benchmark: len(one.questions) for one in each} == {"arc": 4, "math": 4}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(m, f"t{i}", i) for m in "ab" for i in range(4)],  # a value per question
+        [(m, {"a": "open", "b": "closed"}[m], i) for m in "ab" for i in range(4)],  # of the model
+        [(m, ["wrong", "unread", "late"][(i + shift) % 3], i) for shift, m in enumerate("abc") for i in range(6)],
+        [(m, "arc", i) for m in "ab" for i in range(4)],
+        [(m, "", i) for m in "ab" for i in range(4)],
+    ],
+)
+@pytest.mark.parametrize("name", ["task", "category"])
+def test_other_columns_are_not_taken_for_tasks(tmp_path, rows, name, recwarn):
+    hs.read(write_tasks(tmp_path, rows, name)).cells()
+    assert not recwarn.list
+
+
+def test_a_benchmark_that_the_user_names_needs_no_line_on_tasks(tmp_path, recwarn):
+    path = write_tasks(tmp_path, [(m, task, f"{task}{i}") for m in "ab" for task in ("x", "y") for i in range(4)])
+    [cells] = hs.read(path, benchmark="both")
+    [frame] = hs.read(pd.read_csv(path), benchmark="both")
+    hs.read(path, columns={"cluster": "task"}).cells()
+    assert cells.questions == frame.questions == tuple(f"{task}{i}" for task in "xy" for i in range(4))
+    assert not recwarn.list
+    with pytest.warns(HowsureWarning, match="column 'task' has 2 values"):
+        hs.read(pd.read_csv(path)).cells()

@@ -15,6 +15,7 @@ from howsure.errors import HowsureWarning
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.sources import Source, TableSource, find_sources
+from howsure.safe_text import shorten_hash
 from howsure.stats.core.results import Columns, Result, make_columns
 from howsure.tables.columns import normalise_name
 from howsure.tables.read_table import TableContent, TableNames, describe_table
@@ -27,6 +28,8 @@ _NUMBER, _LETTER = re.compile(r"[$-]?\d[\d,.]*%?"), re.compile(r"\(?[A-J]\)?")
 _N_NAMED = 5
 #: Largest number of files of a folder that are read.
 _N_READ = 100
+#: Digits of a name that are compared as a number.
+_DIGITS = re.compile(r"(\d{1,18})")
 
 
 @dataclass(frozen=True)
@@ -230,6 +233,14 @@ def _join_meanings(meanings: Sequence[str]) -> str:
 
 
 def _count(names: Sequence[str], what: str) -> str:
-    """Return how many names there are, and the first of them."""
-    listed = ", ".join(names[:_N_NAMED]) + (", ..." if len(names) > _N_NAMED else "")
+    """Return how many names there are, and the first of them; numbers in names are in their order."""
+    first = map(shorten_hash, sorted(names, key=_split_numbers)[:_N_NAMED])
+    listed = ", ".join(first) + (", ..." if len(names) > _N_NAMED else "")
     return f"{len(names)} {what}{'s' * (len(names) != 1)} ({listed})"
+
+
+def _split_numbers(name: str) -> list[tuple[bool, int, str]]:
+    """Return the sort key of a name in which numbers count as numbers: step-200 is before step-1000, but for hashes."""
+    if shorten_hash(name) != name:
+        return [(True, 0, name)]
+    return [(i % 2 == 0, int(part) if i % 2 else 0, part) for i, part in enumerate(_DIGITS.split(name))]

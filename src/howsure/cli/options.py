@@ -274,11 +274,17 @@ def _list_file_states(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
     """Return the columns of the values of --columns, NAME=COLUMN each, by name."""
-    columns = {}
+    columns: dict[str, str] = {}
     for pair in pairs:
         name, equals, column = pair.partition("=")
         if not equals or not column:
             raise InputError(f"--columns {pair!r}", remedy="write NAME=COLUMN, such as --columns question=task_id")
+        if columns.get(name, column) != column:
+            remedy = "; where files name it differently, convert each with its own --columns"
+            remedy += ", and read the folders together with --as-benchmark NAME"
+            raise InputError(
+                f"--columns {name} is given twice, {columns[name]!r} and {column!r}", remedy=f"give one column{remedy}"
+            )
         columns[name] = column
     return columns
 

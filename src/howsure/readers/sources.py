@@ -554,7 +554,13 @@ def _open_table_source(
         path=path,
         most_generations=options.generations,
         is_optional=is_optional,
-        names=TableNames(options.benchmark, options.model, options.scorer, options.scale),
+        names=TableNames(
+            options.benchmark,
+            options.model,
+            options.scorer,
+            options.scale,
+            is_one_benchmark=options.benchmark is not None,
+        ),
     )
 
 

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import require_modules
+from howsure.safe_text import shorten_hash
 
 if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-#: An id that is a hash.
-_HASH = re.compile(r"[0-9a-f]{32,}")
 
 #: Places in a name where a line may break: after a character that joins two parts.
 _BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
@@ -94,15 +92,6 @@ def load_templates() -> jinja2.Environment:
     environment.filters["breakable"] = mark_breaks
     environment.filters["short_id"] = shorten_hash
     return environment
-
-
-def shorten_hash(name: str) -> str:
-    """Return the first 12 digits of an id that is a hash of 32 hexadecimal digits or more, and any other id unchanged.
-
-    >>> shorten_hash("0b8f8bbd8e9b3d87b1c9d4f0a7e3c2d1"), shorten_hash("gsm8k-17")
-    ('0b8f8bbd8e9b…', 'gsm8k-17')
-    """
-    return f"{name[:12]}…" if _HASH.fullmatch(name) else name
 
 
 def mark_breaks(name: str) -> Markup:

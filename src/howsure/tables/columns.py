@@ -11,11 +11,13 @@ from howsure.errors import InputError, UnknownNameError
 
 __all__ = [
     "ALIASES",
+    "TEXTS_OF_QUESTIONS",
     "TEXT_ALIASES",
     "TableColumns",
     "TableOptions",
     "find_columns",
     "find_needed_columns",
+    "find_task_columns",
     "find_texts",
     "match_aliases",
     "match_columns",
@@ -127,6 +129,22 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "cluster": (),  # used only if the user names it
 }
 
+#: Normalised names of columns whose values may be benchmarks of their own.
+_TASK_NAMES = frozenset(
+    {
+        "task",
+        "taskname",
+        "subtask",
+        "subject",
+        "category",
+        "subset",
+        "domain",
+        "topic",
+        "dataset",
+        "datasetname",
+        "suite",
+    }
+)
 #: Columns of texts to their names in other programs.
 TEXT_ALIASES: dict[str, tuple[str, ...]] = {
     "completion": (
@@ -143,6 +161,8 @@ TEXT_ALIASES: dict[str, tuple[str, ...]] = {
     "text": ("text", "question_text", "prompt_text", "input_text"),
     "answer": ALIASES["answer"],
 }
+#: Columns that hold the text of a question where no column has a name of `TEXT_ALIASES`: a prompt that is no variant.
+TEXTS_OF_QUESTIONS = ("prompt", "question")
 #: The name of an answer that is as often that of the right one.
 _AMBIGUOUS_ANSWER = "answer"
 
@@ -173,6 +193,8 @@ class TableOptions(NamedTuple):
         Label of all rows where no column names the model; None refuses such a table.
     is_model_of_file
         Whether that label is the name of the file, which is said.
+    is_one_benchmark
+        Whether the user named the benchmark of all rows; if not, a column that may name several is said.
     scorer
         Which of several scores is read; None takes the first.
     scale
@@ -193,6 +215,7 @@ class TableOptions(NamedTuple):
     wide: bool = False
     model: str | None = None
     is_model_of_file: bool = False
+    is_one_benchmark: bool = False
     scorer: str | None = None
     scale: float | None = None
     texts: Mapping[str, tuple[str, ...]] = {}
@@ -290,17 +313,18 @@ def _suggest_column(
     remedy = f"the columns are {text}: name {'one' if len(missing) == 1 else 'them'} with {named}"
     if by_variant:
         remedy += ", or add --wide if each column is a model"
-    if {"question", "score"} <= set(missing) and "model" not in matched:
+    text_columns = match_aliases(names, TEXT_ALIASES)
+    if "score" in missing and "model" not in matched and {"answer", "completion"}.isdisjoint({*matched, *text_columns}):
         fields = "{file: NAME, question: COLUMN, target: COLUMN}"
         remedy += f"; questions without scores are the benchmark of an experiment: {fields}"
     if missing == ["score"] and {"answer", "question"} <= matched.keys():
         answers = f"answers of models in {matched['answer']!r} are scored by howsure rescore"
         if "model" not in matched:
             questions = "a file of questions and their right answers is asked with howsure init --benchmark FILE"
-            has_target = "target" in match_aliases(names, TEXT_ALIASES)  # without one, the answers are the right ones
+            has_target = "target" in text_columns  # without one, the answers are the right ones
             return f"{questions}{f'; {answers}' * has_target}; if there are scores, {remedy.partition(': ')[2]}"
         remedy += f"; {answers}"
-    elif missing == ["score"] and (completion := match_aliases(names, TEXT_ALIASES).get("completion")) is not None:
+    elif missing == ["score"] and (completion := text_columns.get("completion")) is not None:
         rescore = f"howsure rescore scores the completions in {completion!r}"
         return f"{rescore}; if there are scores, {remedy.partition(': ')[2]}"
     return remedy
@@ -349,8 +373,8 @@ def find_texts(names: Sequence[str], where: str, columns: Mapping[str, str]) -> 
     is_ambiguous = normalise_name(matched.get("answer", "")) == _AMBIGUOUS_ANSWER
     if is_ambiguous and "answer" not in columns and "target" not in matched:
         del texts["answer"]  # it may be the right answer
-    if "text" not in matched and "question" in by_key:
-        texts["text"] = ("question",)
+    if "text" not in matched:
+        texts["text"] = TEXTS_OF_QUESTIONS
     if "completion" in matched:
         return texts
     return {name: of for name, of in texts.items() if name in {"answer", "target"}}
@@ -365,7 +389,17 @@ def find_needed_columns(names: Iterable[str], where: str, options: TableOptions)
         matched = find_columns(every, where, options)
     except InputError:
         return set(every)  # the columns may be models, or fields of these columns may be ours
-    return {*matched.columns.values(), *matched.dimensions.values()}
+    tasks = [] if "benchmark" in matched.columns or options.is_one_benchmark else find_task_columns(every)
+    return {*matched.columns.values(), *matched.dimensions.values(), *tasks}
+
+
+def find_task_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns whose names are those of tasks or subjects, which may be benchmarks of their own.
+
+    >>> find_task_columns(["Task Name", "question_id", "subject"])
+    ['Task Name', 'subject']
+    """
+    return [name for name in names if normalise_name(name) in _TASK_NAMES]
 
 
 def match_aliases(

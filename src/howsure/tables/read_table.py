@@ -52,6 +52,8 @@ class TableNames(NamedTuple):
         What scores are divided by; see `score_values.scale_scores`.
     is_model_of_file
         Whether the model has the name of the file.
+    is_one_benchmark
+        Whether the user named the benchmark of all rows, so that a column of tasks is no reason for a line.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class TableNames(NamedTuple):
     scorer: str | None = None
     scale: float | None = None
     is_model_of_file: bool = False
+    is_one_benchmark: bool = False
 
     def extend(self, options: TableOptions) -> TableOptions:
         """Return options for reading a table with these names."""

@@ -20,9 +20,11 @@ from howsure.stats.core.cube import ALL_QUESTIONS
 from howsure.tables import dove
 from howsure.tables.columns import (
     ALIASES,
+    TEXTS_OF_QUESTIONS,
     TableColumns,
     TableOptions,
     find_columns,
+    find_task_columns,
     match_aliases,
     match_columns,
     normalise_name,
@@ -70,8 +72,14 @@ _MAX_DEPTH = 4
 _MOST_SCORERS, _MOST_TURNS = 50, 20
 #: Smallest mean length of prompts that may be the texts of questions, and no names of variants.
 _PROMPT_LENGTH = 20
+#: Largest number of short prompts, with questions in one each, that are names of variants and not texts of questions.
+_MOST_VARIANTS = 10
 #: The name of a column of models that is as often that of system prompts, and the longest name of a model.
 _SYSTEM, _MODEL_LENGTH = "system", 80
+#: Largest number of tasks that a note lists.
+_N_TASKS_NAMED = 3
+#: Smallest share of a model's questions that are in each task in which any model has them, where ids are counted anew.
+_SHARE_OF_TASKS = 0.9
 #: Our columns of names, in which 1.0 is 1 where all of them are whole numbers.
 _NAME_COLUMNS = ("question", "model", "variant", "generation", "cluster")
 #: Number of rows in which the numbers of columns that may be scores are looked for.
@@ -286,6 +294,8 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     if options.scorer is None and "score" not in options.columns:
         notes += _list_other_scores(rows, table_columns)
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
+    if "benchmark" not in table_columns.columns and not options.is_one_benchmark:
+        notes += _list_tasks(rows, table_columns)
     rows, table_columns, _, name_notes, _ = _shorten_names(TableLayout(rows, table_columns, ()))
     rows, table_columns = _separate_turns(rows, table_columns, options, notes)
     return TableLayout(rows, table_columns, tuple(notes), name_notes)
@@ -330,6 +340,46 @@ def _list_other_scores(rows: duckdb.DuckDBPyRelation, table_columns: TableColumn
     listed, ours = ", ".join(map(repr, others)), "mean" if table_columns.is_aggregated else "score"
     command = f"--columns {shlex.quote(f'{ours}={others[0]}')}"
     return [f"the score is read from column {score!r}, not from {listed}: {command} reads that one"]
+
+
+def _list_tasks(rows: duckdb.DuckDBPyRelation, table_columns: TableColumns) -> list[str]:
+    """Return a note on columns of tasks or subjects whose questions are read as those of one benchmark."""
+    used = {*table_columns.columns.values(), *table_columns.dimensions.values()}
+    columns = [column for column in find_task_columns(_list_columns(rows)) if column not in used]
+    if "question" not in table_columns.columns:
+        return []
+    types = read_column_types(rows)
+    question = write_text_sql(table_columns.columns["question"], types)
+    model = write_text_sql(table_columns.columns["model"], types) if "model" in table_columns.columns else "''"
+    tasks: dict[str, tuple[list[str], bool]] = {}
+    for column in columns:
+        task = f"nullif(trim({write_text_sql(column, types)}), '')"
+        counts = ", ".join(
+            f"count(DISTINCT {one})"
+            for one in (
+                question,
+                f"({question}, {task})",
+                f"({model}, {question}, {task})",
+                model,
+                f"({model}, {task})",
+            )
+        )
+        table = rows.filter(f"{task} IS NOT NULL").aggregate(f"list_sort(list(DISTINCT {task})), {counts}")
+        names, n_questions, n_pairs, n_triples, n_models, n_of_models = table.fetchall()[0]
+        # A value per question is no task, and one per model is a property of the model.
+        is_task = 2 <= len(names or ()) <= n_pairs / 2 and (n_of_models > n_models or n_models == 1)
+        # Where a question has several values, each is a task if the models have them alike, else of a completion.
+        if is_task and (n_pairs == n_questions or n_triples >= _SHARE_OF_TASKS * n_models * n_pairs):
+            tasks[column] = names, n_pairs > n_questions
+    if not tasks:
+        return []
+    (column, (names, is_pooled)), *others = tasks.items()
+    listed = ", ".join(names[:_N_TASKS_NAMED]) + ", ..." * (len(names) > _N_TASKS_NAMED)
+    line = f"column {column!r} has {len(names)} values ({listed})"
+    line += "".join(f" and {other!r} {len(others_names)}" for other, (others_names, _) in others)
+    line += f", read as one benchmark{', and equal ids in several of them as one question' * is_pooled}"
+    remedy = f"--columns {shlex.quote(f'benchmark={column}')} reads each as a benchmark of its own"
+    return [f"{line}: {remedy}"]
 
 
 def _find_columns_of_models(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> TableColumns:
@@ -401,7 +451,8 @@ def _take_prompts_of_questions(rows: duckdb.DuckDBPyRelation, table_columns: Tab
         f"count(DISTINCT {question}), count(DISTINCT {prompt}), count(DISTINCT ({question}, {prompt})), "
         f"avg(length(CAST({prompt} AS VARCHAR)))"
     ).fetchall()[0]
-    if n_pairs > n_questions or n_prompts == 1 or length < _PROMPT_LENGTH:
+    is_text = length >= _PROMPT_LENGTH or n_prompts > max(n_questions / 2, _MOST_VARIANTS)
+    if n_pairs > n_questions or n_prompts == 1 or not is_text:
         return table_columns
     columns = {name: column for name, column in table_columns.columns.items() if name != "variant"}
     return table_columns._replace(columns=columns)
@@ -540,7 +591,8 @@ def match_texts(
     texts
         Texts to the names of their columns; see `columns.find_texts`.
     """
-    taken = [column for name, column in columns.items() if name not in {"question", "variant", "answer"}]
+    of_both = {"question", "answer"} if texts.get("text") == TEXTS_OF_QUESTIONS else {"question", "variant", "answer"}
+    taken = [column for name, column in columns.items() if name not in of_both]
     # A field of a column is no text of that name by chance: the text of choices is not that of the question.
     matched = match_aliases([name for name in names if "." not in name], texts, taken=taken)
     fields = match_aliases(names, {name: of for name, of in texts.items() if name != "text"}, taken=taken)

@@ -19,7 +19,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from howsure.errors import HowsureError
-from howsure.reporting.assets import shorten_hash
 from howsure.review.queue import (
     SHOWS,
     STATES,
@@ -54,6 +53,7 @@ from howsure.review.verdicts import (
     moment,
     select_verdicts,
 )
+from howsure.safe_text import shorten_hash
 from howsure.web.form_pages import build_environment, build_static_route, get_user, read_form, serve_in_browser
 from howsure.web.server import AccessGuard, derive_form_secret
 
