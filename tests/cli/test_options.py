@@ -202,7 +202,7 @@ def split_tables(text):
             yield lines[first].split(), rows
 
 
-@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("width", [80, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("arguments", MAIN, ids=" ".join)
 def test_no_table_loses_what_it_is_printed_for(howsure, long_names, monkeypatch, arguments, width):
     """By measuring lines and looking up columns, which stand in a header, above the table or once below it."""

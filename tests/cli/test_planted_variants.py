@@ -112,12 +112,14 @@ def drop(sampled_rows, number):
     return np.mean([x for value, x in each.items() if value != "greek"]) - each["greek"]
 
 
+@pytest.mark.long
 def test_scores_alone_cannot_tell_them_apart(worse, unread):
     assert drop(worse, score) > 0.25
     assert drop(unread, score) > 0.25
     assert abs(drop(worse, score) - drop(unread, score)) < 0.05
 
 
+@pytest.mark.long
 def test_the_share_of_unparsed_answers_tells_them_apart(worse, unread):
     for dimension in ("enumerator", "wrapper", "separator", "order"):
         # binomial limits of UNREADABLE: the smallest group has over 1000 rows
@@ -128,6 +130,7 @@ def test_the_share_of_unparsed_answers_tells_them_apart(worse, unread):
     assert max(shares.values()) < UNREADABLE + 5 * math.sqrt(UNREADABLE / 1000)
 
 
+@pytest.mark.long
 def test_variant_by_variant(worse, unread):
     for found, high in ((worse, 0.05), (unread, 0.7)):
         rows, prompts = found
@@ -143,6 +146,7 @@ def test_variant_by_variant(worse, unread):
                 assert np.mean(each) < 0.05
 
 
+@pytest.mark.long
 def test_the_answers_that_were_read_show_which_one_is_worse(worse, unread):
     assert drop(worse, score_if_read) > 0.25
     assert abs(drop(unread, score_if_read)) < 0.05
@@ -158,6 +162,7 @@ def test_the_answers_that_were_read_show_which_one_is_worse(worse, unread):
         assert abs(read_well[value] - mean) < 4 * 0.5 / math.sqrt(n)
 
 
+@pytest.mark.long
 def test_the_rule_says_how_each_answer_was_read_or_why_not(unread):
     rows, prompts = unread
     why = defaultdict(set)

@@ -114,6 +114,7 @@ def test_a_part_that_is_run_again_owes_nothing(folders):
     assert cells(parts[1]) == before
 
 
+@pytest.mark.long
 def test_the_job_file_runs_a_shard_in_each_task_and_continues_one_that_was_killed(folders, tmp_path):
     """Tasks of the Slurm array, started with the variables that Slurm sets; the second is killed and run again."""
     whole, _ = folders

@@ -26,6 +26,14 @@ def scorer():
     scorer.close()
 
 
+@pytest.fixture(scope="module")
+def scorers_of_values():
+    scorers = {form: build_scorer(f"unit-tests:{form}", "test") for form in ("output", "input")}
+    yield scorers
+    for one in scorers.values():
+        one.close()
+
+
 def give(scorer, completion, target):
     return scorer.score(completion, ScoringItem("b", "q", "v", json.dumps(target)))
 
@@ -54,6 +62,7 @@ def test_solutions_pass_and_broken_ones_fail(scorer, problem):
         assert give(scorer, broken, target)[:2] == (0.0, "failed"), broken
 
 
+@pytest.mark.long
 def test_what_never_ends_fails(scorer):
     problem = next(problem for problem in PROBLEMS if problem.entry_point == "roman")
     target = {key: problem.row[key] for key in ("prompt", "test", "entry_point")}
@@ -126,12 +135,8 @@ CRUXEVAL = {
         ("input", "Answer: f('h' + 'ex', 2 * 1)", 1),
     ],
 )
-def test_values_as_cruxeval_has_them(form, completion, score):
-    scorer = build_scorer(f"unit-tests:{form}", "test")
-    try:
-        assert give(scorer, completion, CRUXEVAL).score == score
-    finally:
-        scorer.close()
+def test_values_as_cruxeval_has_them(scorers_of_values, form, completion, score):
+    assert give(scorers_of_values[form], completion, CRUXEVAL).score == score
 
 
 @pytest.mark.parametrize(

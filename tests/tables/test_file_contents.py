@@ -221,6 +221,7 @@ def row_of(number, *values):
 SHEET = [row_of(1, "model", "question", "score"), row_of(2, "a", "q1", 1), row_of(3, "a", "q2", 0)]
 
 
+@pytest.mark.long
 def test_a_workbook_that_is_too_large_when_it_is_read_is_refused(tmp_path):
     path = tmp_path / "t.xlsx"
     write_workbook(path, SHEET)

@@ -72,6 +72,7 @@ def test_the_published_interval_is_the_code_printed_in_the_paper():
     assert between.high[0] == pytest.approx(np.mean(samples) + margin, rel=1e-12)
 
 
+@pytest.mark.long
 @given(score_grids(max_models=1, missing=False, ragged=False))
 def test_complete_runs_against_the_oracle(grid):
     """A slow version by somebody else."""
