@@ -9,8 +9,11 @@ gives as its answer cannot be told by a rule.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
+from howsure.extraction.answer_ranking import choose_answer
+from howsure.extraction.answer_spans import list_content
 from howsure.extraction.completion_context import (
     CompletionContext,
     complete_context,
@@ -21,13 +24,14 @@ from howsure.extraction.languages import is_reported
 from howsure.extraction.open_candidates import (
     find_candidate,
     find_doer,
+    find_kind,
     has_other_rank,
     is_plausible,
     match_stems,
 )
 from howsure.extraction.statements import find_statement, find_statements, remove_reasoning
 
-__all__ = ["read_open_answer", "split_sentences", "strip_markup"]
+__all__ = ["RuleReading", "read_by_rules", "read_open_answer", "split_sentences", "strip_markup"]
 
 #: Most words of a line that may be an answer beside an explanation, of a sentence that is taken as a whole, and of an
 #: answer that is cut out of a sentence.
@@ -36,6 +40,10 @@ MAX_LINE_WORDS, MAX_WHOLE_WORDS, MAX_PART_WORDS = 7, 14, 14
 MOST_PLACE_NAMES = 4
 #: A line that the end of a completion repeats so often is a loop.
 LEAST_REPEATED = 3
+#: Most words of a reply that is read by rules only, and least probability of an answer that the rules do not read.
+MOST_SHORT_WORDS, LEAST_PROBABILITY = 3, 0.2
+#: Most items of a list of lines that is an answer.
+MOST_ITEMS = 20
 #: Most characters of a completion that are searched for sentences, and of a question whose words a subject may have.
 LONGEST, LONGEST_SUBJECT = 4000, 200
 
@@ -153,6 +161,25 @@ _ANSWER_HEADING = re.compile(
     r"^(?:#{1,6}[ \t]*\*{0,2}|\*\*)(?:final[ ])?answer\*{0,2}:?\*{0,2}[ \t]*\n\s*(?P<answer>[^\n#]{1,120})",
     re.IGNORECASE | re.MULTILINE,
 )
+# What takes back the sentences before it.
+_TAKEN_BACK = re.compile(
+    r"\bactually,? no\b|\bno, wait\b|\bwait,|\bhold on\b|\bscratch that\b|\bcorrection\b|\blet me correct\b"
+    r"|\b(?:no, )?I(?:['’]m| am| was) mixing\b[^;.,]*|\bI misspoke\b|\boops\b",
+    re.IGNORECASE,
+)
+# A line "A: ..." below a first line: the prompt ended with "A:" and the first line is what completes it.
+_NEXT_ANSWER = re.compile(r"\s*(?:A:|OPT:)")
+_ITEM = re.compile(r"^\s*(?:[-•–*]|\d{1,2}[.)])\s+")
+_ITEM_REMARK = re.compile(r"\s+[–—-]\s|:\*{0,2}\s|\s\(|\*\*[:,]?\s")
+_LEADING_PICTURE = re.compile("^[\u2600-\u27bf\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff\ufe0f\u200d]+\\s*")
+_ASKS_ITEMS = re.compile(
+    r"^(?:name|list|sort|order|arrange)\b(?! the (?:capital|author|person|man|woman|city|country)\b)"
+    r"|\b(?:what|which|who) (?:are|were)\b",
+    re.IGNORECASE,
+)
+# "Au, from the Latin aurum"
+_ETYMOLOGY = re.compile(r",?\s+from (?:the )?(?:Latin|(?:Ancient |Old )?Greek|Old [A-Z]\w+|Arabic)\b[^.;]*")
+_BULLET = re.compile(r"^(?:[\s>#]+|[-•–*]\s+|\d{1,2}[.)]\s+)+")
 # "Neil Armstrong, commander of Apollo 11" and "Neil Armstrong did"
 _PERSON = re.compile(
     r"(?P<name>[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*){1,3})"
@@ -205,6 +232,17 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
+class RuleReading(NamedTuple):
+    """What rules read from a completion, by which rule, and the sentences in which its answer may stand instead.
+
+    There are no sentences where the reading is not questioned: a stated answer, a refusal, a reply of a few words.
+    """
+
+    answer: str | None
+    rule: str
+    sentences: tuple[str, ...] = ()
+
+
 def read_open_answer(text: str, context: CompletionContext | None = None) -> tuple[str | None, str]:
     """Return the answer that a completion gives, and the rule by which it was read or why none was read.
 
@@ -220,8 +258,8 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     answer
         Words of the completion, with their case and punctuation; None when no answer can be read.
     rule
-        "statement", "bold", "line", "sentence" or "whole"; without an answer "empty", "refused", "denied", "cut" or
-        "none".
+        "statement", "bold", "line", "sentence", "whole" or "span"; without an answer "empty", "refused", "denied",
+        "cut" or "none".
 
     Examples
     --------
@@ -230,33 +268,107 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     >>> read_open_answer("Emma was written by Jane Austen.", CompletionContext(question="Who wrote Emma?"))
     ('Jane Austen', 'sentence')
     """
+    reading = read_by_rules(text, context)
+    question = context.question if context else ""
+    if not question or not reading.sentences:
+        return reading.answer, reading.rule
+    answer, probability = choose_answer(reading.answer, reading.rule, reading.sentences, question)
+    if answer is None or probability < LEAST_PROBABILITY or answer == reading.answer:
+        return reading.answer, reading.rule
+    return _select_part(_trim(answer), question), "span"
+
+
+def read_by_rules(text: str, context: CompletionContext | None = None) -> RuleReading:
+    """Return the answer that rules for the form of a completion read; see `read_open_answer`.
+
+    >>> read_by_rules("The answer is Jane Austen.").rule, read_by_rules("").rule
+    ('statement', 'empty')
+    """
     completion = remove_reasoning(text)
     text = remove_run_on(remove_next_question(completion, context), context)
     context = complete_context(completion, text, context)
     if not text.strip():
-        return None, "empty"
+        return RuleReading(None, "empty")
     question = context.question if context else ""
-    if (statement := _extended_statement(text)) is not None:
-        answer, rule = _read_stated(statement)
-        return _select_part(answer, question), rule
-    if heading := _ANSWER_HEADING.search(text):
-        return _read_stated(heading["answer"])
+    if (certain := _read_certain(text, question)) is not None:
+        return certain
     cut = context is not None and context.truncated
-    lines = [line for line in map(strip_markup, text[-LONGEST:].split("\n")) if line]
-    if cut and lines:
-        # The last sentence of a completion that was cut is not complete.
-        lines = _drop_loop(lines[:-1]) + lines[-1:]
-        complete = split_sentences(lines[-1])[:-1]
-        lines = [*lines[:-1], *([" ".join(complete)] if complete else [])]
-    lines = _drop_polite_words(lines)
+    marked = _list_lines(text, _strip_bullet, cut=cut)
+    lines = _list_lines(text, strip_markup, cut=cut)
     if not lines:
-        return None, "cut" if cut else "empty"
+        return RuleReading(None, "cut" if cut else "empty")
     answer, rule = _read_form(lines, question, text)
     if question and rule != "refused" and not is_plausible(answer, question):
         sentences = [sentence for line in lines for sentence in split_sentences(line)]
         if (candidate := find_candidate(sentences, question)) is not None:
             answer, rule = _trim(candidate), "sentence"
-    return _select_part(answer, question), rule
+    answer = _select_part(answer, question)
+    is_short = len(_WORD.findall(text)) <= MOST_SHORT_WORDS
+    is_short = is_short or not list_content(question)
+    if is_short or rule in {"refused", "denied", "statement"} or find_kind(question) == "yes-no":
+        return RuleReading(answer, rule)
+    return RuleReading(answer, rule, tuple(_list_sentences(marked, question)))
+
+
+def _find_first_line(text: str, question: str) -> str | None:
+    """Return a first line that is an answer, above lines with which a model goes on as the prompt began; else None."""
+    first, _, rest = text.strip().partition("\n")
+    if not rest or not _is_bare(first) or len(split_sentences(first)) > 1:
+        return None
+    begin = question.split(maxsplit=1)[0]
+    goes_on = question.endswith(":") and rest.lstrip().startswith(begin)
+    return first if goes_on or _NEXT_ANSWER.match(rest) else None
+
+
+def _read_items(text: str, question: str) -> str | None:
+    """Return the items of the only list of lines of a completion, where a question asks for several; else None."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    places = [i for i, line in enumerate(lines) if _ITEM.match(line)]
+    if not 2 <= len(places) <= MOST_ITEMS or not _ASKS_ITEMS.search(question):
+        return None
+    if places[-1] - places[0] != len(places) - 1 or not lines[max(0, places[0] - 1)].rstrip(" *").endswith(":"):
+        return None
+    items = [strip_markup(_ITEM_REMARK.split(_ITEM.sub("", lines[i]))[0]) for i in places]
+    items = [_LEADING_PICTURE.sub("", item) for item in items]
+    return ", ".join(items) if all(items) and max(len(item.split()) for item in items) <= MAX_LINE_WORDS else None
+
+
+def _read_certain(text: str, question: str) -> RuleReading | None:
+    """Return what a statement, a heading, a list of lines or the first line of a prompt's format gives; else None."""
+    if question and (first := _find_first_line(text, question)) is not None:
+        return RuleReading(_select_part(_trim(first), question), "line")
+    if (statement := _extended_statement(text)) is not None:
+        answer, rule = _read_stated(statement)
+        return RuleReading(_select_part(answer, question), rule)
+    if heading := _ANSWER_HEADING.search(text):
+        return RuleReading(*_read_stated(heading["answer"]))
+    items = _read_items(text, question)
+    return RuleReading(items, "lines") if items else None
+
+
+def _list_lines(text: str, strip: Callable[[str], str], *, cut: bool) -> list[str]:
+    """Return the lines of a completion without empty ones, politeness, and the last sentence of one that was cut."""
+    lines = [line for line in map(strip, text[-LONGEST:].split("\n")) if line]
+    if cut and lines:
+        # The last sentence of a completion that was cut is not complete.
+        lines = _drop_loop(lines[:-1]) + lines[-1:]
+        complete = split_sentences(lines[-1])[:-1]
+        lines = [*lines[:-1], *([" ".join(complete)] if complete else [])]
+    return _drop_polite_words(lines)
+
+
+def _list_sentences(lines: Sequence[str], question: str) -> Iterator[str]:
+    """Yield the sentences that may give the answer: those behind the last one that takes back what is before it."""
+    sentences = [_ETYMOLOGY.sub("", sentence) for line in lines for sentence in split_sentences(line)]
+    for i in range(len(sentences) - 1, -1, -1):
+        taken_back = _TAKEN_BACK.search(sentences[i])
+        if taken_back is not None and (i or taken_back.start()):
+            rest = sentences[i][taken_back.end() :].strip(" ,:;.—–-")
+            sentences = [*([rest] if rest else []), *sentences[i + 1 :]] or sentences
+            break
+    for sentence in sentences:
+        if not has_other_rank(sentence, question) and not _describes_other(sentence, question):
+            yield sentence
 
 
 def _read_form(lines: list[str], question: str, text: str) -> tuple[str | None, str]:
@@ -324,6 +436,11 @@ def strip_markup(line: str) -> str:
     """Return a line without markup, bullets and numbers of a list around it."""
     line = line.strip()
     return _MARKUP.sub("", line if line.isascii() else _PICTURES.sub("", line)).strip()
+
+
+def _strip_bullet(line: str) -> str:
+    """Return a line without bullets and numbers of a list before it, but with its markup."""
+    return _BULLET.sub("", line.strip()).strip()
 
 
 def _drop_polite_words(lines: Sequence[str]) -> list[str]:

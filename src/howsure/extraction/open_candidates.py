@@ -19,11 +19,14 @@ from howsure.extraction.number_words import SMALL_NUMBERS
 __all__ = [
     "FUNCTION_WORDS",
     "find_candidate",
+    "find_deed",
     "find_doer",
+    "find_kind",
     "has_other_rank",
     "is_plausible",
     "list_shorter_answers",
     "match_stems",
+    "names_deed",
 ]
 
 AnswerKind = Literal["person", "place", "date", "year", "number", "name", "yes-no"]
@@ -177,6 +180,15 @@ _INSIDE = re.compile(rf"\((?P<inside>{_CAPITAL}[\w'’.-]*(?:[ ]{_CAPITAL}[\w'�
 _ITS = re.compile(r"^(?:it['’]s|that['’]s|it is|it was|that was|they were)\s+", re.IGNORECASE)
 
 
+# "4.2 km long"
+_MEASURED = re.compile(
+    r"(?P<amount>[\d.,]*\d\s?[\w°/²³]+(?: per \w+)?) (?:long|tall|high|wide|deep|old|away|thick|heavy)"
+)
+# "Kyoto, Japan" where a question asks where something is.
+_ASKS_WHERE = re.compile(r"\W*where\b", re.IGNORECASE)
+_CITY_AND_REGION = re.compile(rf"(?:in )?(?P<city>{_NAME.pattern}), {_NAME.pattern}")
+
+
 class _Match(NamedTuple):
     """A part of a clause that may be the answer."""
 
@@ -213,7 +225,7 @@ def is_plausible(answer: str | None, question: str) -> bool:
     repeated = sum(word in question_words for word in content)
     if (repeated > 1 and len(words) > MOST_REPEATING) or _read_unspaced(answer, question) is not None:
         return False
-    kind = _find_kind(question)
+    kind = find_kind(question)
     if kind == "person":
         name = _NAME.match(answer.removeprefix("the ").removeprefix("The "))
         return len(words) <= MOST_NAME_WORDS and name is not None and content[:1] != ["its"]
@@ -255,7 +267,7 @@ def find_candidate(sentences: list[str], question: str, *, least_share: float = 
     >>> find_candidate(["It was not directed by Sofia Coppola."], "Who directed it?") is None
     True
     """
-    kind, deed = _find_kind(question), _find_deed(question)
+    kind, deed = find_kind(question), find_deed(question)
     if kind == "yes-no":
         word = _YES_NO.match(sentences[0]) if sentences else None
         return None if word is None else word["word"]
@@ -270,7 +282,7 @@ def find_candidate(sentences: list[str], question: str, *, least_share: float = 
     if not ranked and _ASKS_CALLED.search(question):
         ranked = [(0.0, sentence) for sentence in sentences if _IT_IS_CALLED.search(sentence)][:1]
     if kind == "person" and deed is not None:
-        ranked = [(share, clause) for share, clause in ranked if _names_deed(clause, deed)]
+        ranked = [(share, clause) for share, clause in ranked if names_deed(clause, deed)]
     ranked = [(share, clause) for share, clause in ranked if not has_other_rank(clause, question)]
     if not ranked or _DENIES.search(ranked[0][1]) or is_reported(ranked[0][1]):
         return None
@@ -318,7 +330,7 @@ def list_shorter_answers(answer: str, question: str) -> Iterator[str]:
     >>> list(list_shorter_answers("seven continents", "How many continents are there?"))
     ['seven']
     """
-    kind, original = _find_kind(question), answer
+    kind, original = find_kind(question), answer
     answer = _ITS.sub("", answer)
     if answer != original:
         yield answer
@@ -332,6 +344,7 @@ def list_shorter_answers(answer: str, question: str) -> Iterator[str]:
     further = _FURTHER.search(answer)
     if further is not None and not _DENIES.search(further[0]) and (shorter := answer[: further.start()].strip()):
         yield shorter
+    yield from _list_measures_and_cities(answer.strip(" .*"), question)
     if kind == "number" and (first := _COUNT_BEFORE_LIST.match(answer)) and not _DENIES.search(answer):
         answer = first[0]
         yield answer
@@ -344,6 +357,14 @@ def list_shorter_answers(answer: str, question: str) -> Iterator[str]:
             yield amounts["number"]
 
 
+def _list_measures_and_cities(answer: str, question: str) -> Iterator[str]:
+    """Yield "4.2 km" of "4.2 km long", and "Kyoto" of "Kyoto, Japan" where a question asks where something is."""
+    if (measured := _MEASURED.fullmatch(answer)) is not None:
+        yield measured["amount"]
+    if _ASKS_WHERE.match(question) and (located := _CITY_AND_REGION.fullmatch(answer)) is not None:
+        yield located["city"]
+
+
 def _list_around_brackets(answer: str) -> Iterator[str]:
     """Yield an answer without its brackets, and the name in them."""
     without = " ".join(_BRACKETS.sub("", f" {answer}").split())
@@ -353,21 +374,21 @@ def _list_around_brackets(answer: str) -> Iterator[str]:
         yield inside["inside"]
 
 
-def _find_kind(question: str) -> AnswerKind:
+def find_kind(question: str) -> AnswerKind:
     """Return what a question asks for."""
     if _AUXILIARY.match(question):
         return "yes-no"
     return next((kind for kind, pattern in _KINDS if pattern.search(question)), "name")
 
 
-def _find_deed(question: str) -> str | None:
+def find_deed(question: str) -> str | None:
     """Return what somebody did, or is, of whom a question asks: "painted" in "Who painted it?"; None without one."""
     words = [word.lower() for word in _WORD.findall(question)]
     start = next((i + 1 for i, word in enumerate(words) if word in {"who", "whom", "which", "what"}), len(words))
     return next((word for word in words[start:] if word not in FUNCTION_WORDS and word not in _IDLE), None)
 
 
-def _names_deed(clause: str, deed: str) -> bool:
+def names_deed(clause: str, deed: str) -> bool:
     """Return whether a clause has a word for what a question asks about: "inventor" where it asks who invented."""
     words = [word.lower() for word in _WORD.findall(clause)]
     start = deed[: max(SHORTEST_START, len(deed) - 3)]
@@ -461,12 +482,12 @@ def find_doer(sentence: str, question: str) -> str | None:
     >>> find_doer("Hamlet was written by a rival of Ben Jonson.", "Who wrote Hamlet?") is None
     True
     """
-    deed = _find_deed(question) if _find_kind(question) == "person" else None
+    deed = find_deed(question) if find_kind(question) == "person" else None
     if deed is None or _DENIES.search(sentence) or is_reported(sentence):
         return None
     if _POSSESSIVE_NAME.search(sentence):
         return None  # "Emma, Jane Austen's novel, written by NAME": two people who may be meant
-    doers = [match for match in _DOER.finditer(sentence) if _names_deed(match["deed"], deed)]
+    doers = [match for match in _DOER.finditer(sentence) if names_deed(match["deed"], deed)]
     return doers[0]["doer"] if len(doers) == 1 and not _is_repeated(doers[0]["doer"], _list_content(question)) else None
 
 

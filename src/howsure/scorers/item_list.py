@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from howsure.errors import UnknownNameError
 from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
-from howsure.extraction.open_answers import read_open_answer, strip_markup
+from howsure.extraction.open_answers import read_by_rules, strip_markup
 from howsure.extraction.statements import find_statement, remove_reasoning
 from howsure.scorers.normalised import matches_target, normalize_answer
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
@@ -119,7 +119,7 @@ def _find_list(text: str, lines: Sequence[str], context: CompletionContext | Non
         return (statement if line.endswith("}") or len(line) > 2 * len(statement) + 20 else line), "statement"
     if len(lines) > 1 and all(len(line.split()) <= 6 and not line.rstrip().endswith(":") for line in lines):
         return "\n".join(lines), "lines"
-    answer, rule = read_open_answer(text, context)
+    answer, rule, _ = read_by_rules(text, context)
     is_cut = context is not None and context.truncated and (answer is None or rule == "whole")
     if is_cut or rule in {"refused", "denied", "cut", "empty"}:
         return "", "cut" if is_cut else rule
