@@ -304,7 +304,7 @@ def read_by_rules(text: str, context: CompletionContext | None = None) -> RuleRe
             answer, rule = _trim(candidate), "sentence"
     answer = _select_part(answer, question)
     is_short = len(_WORD.findall(text)) <= MOST_SHORT_WORDS
-    is_short = is_short or not list_content(question)
+    is_short = is_short or not list_content(question) or _is_rearranged(text, question)
     if is_short or rule in {"refused", "denied", "statement"} or find_kind(question) == "yes-no":
         return RuleReading(answer, rule)
     return RuleReading(answer, rule, tuple(_list_sentences(marked, question)))
@@ -344,6 +344,12 @@ def _read_certain(text: str, question: str) -> RuleReading | None:
         return RuleReading(*_read_stated(heading["answer"]))
     items = _read_items(text, question)
     return RuleReading(items, "lines") if items else None
+
+
+def _is_rearranged(text: str, question: str) -> bool:
+    """Return whether a reply is nothing but words of the question, such as the words that it asks to sort."""
+    words = {word.lower() for word in _WORD.findall(question)} - _FUNCTION
+    return all(word.lower() in words for word in _WORD.findall(text))
 
 
 def _list_lines(text: str, strip: Callable[[str], str], *, cut: bool) -> list[str]:
