@@ -31,7 +31,7 @@ from howsure.extraction.open_candidates import (
 )
 from howsure.extraction.statements import find_statement, find_statements, remove_reasoning
 
-__all__ = ["RuleReading", "read_by_rules", "read_open_answer", "split_sentences", "strip_markup"]
+__all__ = ["FormReading", "read_by_rules", "read_open_answer", "split_sentences", "strip_markup"]
 
 #: Most words of a line that may be an answer beside an explanation, of a sentence that is taken as a whole, and of an
 #: answer that is cut out of a sentence.
@@ -232,7 +232,7 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
-class RuleReading(NamedTuple):
+class FormReading(NamedTuple):
     """What rules read from a completion, by which rule, and the sentences in which its answer may stand instead.
 
     There are no sentences where the reading is not questioned: a stated answer, a refusal, a reply of a few words.
@@ -278,7 +278,7 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
     return _select_part(_trim(answer), question), "span"
 
 
-def read_by_rules(text: str, context: CompletionContext | None = None) -> RuleReading:
+def read_by_rules(text: str, context: CompletionContext | None = None) -> FormReading:
     """Return the answer that rules for the form of a completion read; see `read_open_answer`.
 
     >>> read_by_rules("The answer is Jane Austen.").rule, read_by_rules("").rule
@@ -288,7 +288,7 @@ def read_by_rules(text: str, context: CompletionContext | None = None) -> RuleRe
     text = remove_run_on(remove_next_question(completion, context), context)
     context = complete_context(completion, text, context)
     if not text.strip():
-        return RuleReading(None, "empty")
+        return FormReading(None, "empty")
     question = context.question if context else ""
     if (certain := _read_certain(text, question)) is not None:
         return certain
@@ -296,7 +296,7 @@ def read_by_rules(text: str, context: CompletionContext | None = None) -> RuleRe
     marked = _list_lines(text, _strip_bullet, cut=cut)
     lines = _list_lines(text, strip_markup, cut=cut)
     if not lines:
-        return RuleReading(None, "cut" if cut else "empty")
+        return FormReading(None, "cut" if cut else "empty")
     answer, rule = _read_form(lines, question, text)
     if question and rule != "refused" and not is_plausible(answer, question):
         sentences = [sentence for line in lines for sentence in split_sentences(line)]
@@ -306,8 +306,8 @@ def read_by_rules(text: str, context: CompletionContext | None = None) -> RuleRe
     is_short = len(_WORD.findall(text)) <= MOST_SHORT_WORDS
     is_short = is_short or not list_content(question) or _is_rearranged(text, question)
     if is_short or rule in {"refused", "denied", "statement"} or find_kind(question) == "yes-no":
-        return RuleReading(answer, rule)
-    return RuleReading(answer, rule, tuple(_list_sentences(marked, question)))
+        return FormReading(answer, rule)
+    return FormReading(answer, rule, tuple(_list_sentences(marked, question)))
 
 
 def _find_first_line(text: str, question: str) -> str | None:
@@ -333,17 +333,17 @@ def _read_items(text: str, question: str) -> str | None:
     return ", ".join(items) if all(items) and max(len(item.split()) for item in items) <= MAX_LINE_WORDS else None
 
 
-def _read_certain(text: str, question: str) -> RuleReading | None:
+def _read_certain(text: str, question: str) -> FormReading | None:
     """Return what a statement, a heading, a list of lines or the first line of a prompt's format gives; else None."""
     if question and (first := _find_first_line(text, question)) is not None:
-        return RuleReading(_select_part(_trim(first), question), "line")
+        return FormReading(_select_part(_trim(first), question), "line")
     if (statement := _extended_statement(text)) is not None:
         answer, rule = _read_stated(statement)
-        return RuleReading(_select_part(answer, question), rule)
+        return FormReading(_select_part(answer, question), rule)
     if heading := _ANSWER_HEADING.search(text):
-        return RuleReading(*_read_stated(heading["answer"]))
+        return FormReading(*_read_stated(heading["answer"]))
     items = _read_items(text, question)
-    return RuleReading(items, "lines") if items else None
+    return FormReading(items, "lines") if items else None
 
 
 def _is_rearranged(text: str, question: str) -> bool:
