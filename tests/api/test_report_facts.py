@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import howsure as hs
 from howsure.api.report_facts import count_usage
+from howsure.cli import cli
 from howsure.errors import InputError
 from howsure.readers.sources import find_sources
 from howsure.store.manifest import Manifest, ModelRecord, begin, finish
@@ -88,6 +90,58 @@ def test_prices_of_the_experiment_make_dollars(tmp_path):
     assert table["unit"].tolist() == ["cost", "cost"]
     assert table["cost_per_generation"] == pytest.approx([0.0008, 0.008])
     assert table["better_for_less"].tolist() == ["", "a"]
+
+
+def test_a_plan_takes_tokens_and_prices_of_each_model_from_the_run(tmp_path):
+    """By hand: a request of 300 tokens and two completions of 50 costs a 300 x $2 + 100 x $10, a million, b ten times."""
+    prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
+    folder = folder_of(tmp_path / "run", prices, {"a": 30, "b": 10}, failed=4)
+    pair = {"detect": 0.5, "a": "a", "b": "b"}
+    both = hs.plan(folder, **pair, unit="cost").parts[0]
+    requests = both.n_questions * np.ceil(both.n_generations / 2)
+    each = (requests * 300 * 2 + both.n_questions * both.n_generations * 50 * 10) / 1e6
+    assert both.cost == pytest.approx(11 * each)
+    assert both.tokens == pytest.approx(2 * (requests * 300 + both.n_questions * both.n_generations * 50))
+    assert both.calls == pytest.approx(2 * requests)
+    [single] = hs.plan(folder, width=0.5, a="b", unit="cost").parts
+    assert single.cost == pytest.approx(
+        (
+            single.n_questions * np.ceil(single.n_generations / 2) * 6000
+            + single.n_questions * single.n_generations * 5000
+        )
+        / 1e6
+    )
+    # what is given stands, whatever the run states
+    own = hs.plan(folder, **pair, unit="cost", cost=hs.Cost(input_price=0, output_price=4)).parts[0]
+    assert own.cost == pytest.approx(2 * own.n_questions * own.n_generations * 50 * 4 / 1e6)
+    calls = hs.plan(folder, **pair).parts[0]
+    assert np.isnan(calls.cost).all()
+    assert calls.calls == pytest.approx(2 * calls.n_questions * calls.n_generations)
+    steps = hs.frontier(folder, budget=1.0, a="a", b="b", unit="cost").parts[0]
+    assert steps.cost == pytest.approx(
+        11 * steps.n_questions * (np.ceil(steps.n_generations / 2) * 600 + steps.n_generations * 500) / 1e6
+    )
+
+
+def test_a_plan_without_prices_or_tokens_of_a_model_says_that_its_cost_is_unknown(tmp_path):
+    prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": None}
+    one = folder_of(tmp_path / "one", prices, {"a": 30, "b": 10})
+    bare = folder_of(tmp_path / "bare", prices, {"a": 30, "b": 10}, tokens=False)
+    for folder in (one, bare):
+        with pytest.raises(InputError, match="the cost of a generation is unknown; give its tokens and prices"):
+            hs.plan(folder, detect=0.5, unit="cost")
+    assert hs.plan(one, detect=0.5, unit="tokens").parts[0].tokens[0] > 0
+    assert hs.plan(one, detect=0.5, a="a", unit="cost").parts[0].cost[0] > 0
+
+
+def test_a_plan_in_money_keeps_the_cost_in_a_narrow_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": {"prompt": 20.0, "completion": 100.0}}
+    folder = folder_of(tmp_path / "run", prices, {"a": 30, "b": 10})
+    result = CliRunner().invoke(cli, ["plan", str(folder), "--detect", "0.5", "--unit", "cost"])
+    assert result.exit_code == 0, result.output
+    header = result.output.splitlines()[0].split()
+    assert {"n_generations", "cost"} <= set(header)
 
 
 def test_without_a_price_of_every_model_the_unit_is_tokens_and_without_tokens_calls(tmp_path):

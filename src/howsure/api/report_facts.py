@@ -18,7 +18,7 @@ from howsure.readers.sources import Data, Source
 from howsure.sample.prices import PICO_PER_DOLLAR, Price, find_price, format_dollars
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.results import Results
-from howsure.stats.planning import ModelUsage, compare_costs
+from howsure.stats.planning import Cost, ModelUsage, compare_costs
 from howsure.store.responses import stream
 from howsure.store.schema import USAGE_COLUMNS
 
@@ -49,6 +49,7 @@ class _Sums(NamedTuple):
     prompt_tokens: int = 0
     completion_tokens: float = 0.0
     all_prompt_tokens: int = 0  # with those of generations without a completion
+    n_requests: int = 0  # with the tokens of their prompt
 
     def add(self, other: _Sums) -> _Sums:
         """Return the sums of both."""
@@ -59,6 +60,7 @@ class _Sums(NamedTuple):
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.all_prompt_tokens + other.all_prompt_tokens,
+            self.n_requests + other.n_requests,
         )
 
 
@@ -136,13 +138,7 @@ def count_usage(sources: Iterable[Source]) -> dict[str, dict[str, ModelUsage]]:
     From run folders, and from logs with the tokens of every completion of the model: the others say no calls either.
     """
     usage: dict[str, dict[str, ModelUsage]] = {}
-    sums: dict[tuple[str, str], _Sums] = {}
-    models: dict[str, _Model] = {}
-    for source in sources:
-        for key, of_source in _sum_rows(source).items():
-            sums[key] = sums.get(key, _Sums()).add(of_source)
-        models.update(_list_models([manifest] if (manifest := source.manifest()) is not None else []))
-    prices = {label: _find_model_price(model) for label, model in models.items()}
+    sums, prices = _sum_sources(sources)
     for (benchmark, model), one in sums.items():
         has_tokens = one.n_with_tokens == one.n_generations > 0
         price = prices.get(model)
@@ -157,6 +153,38 @@ def count_usage(sources: Iterable[Source]) -> dict[str, dict[str, ModelUsage]]:
             cost=cost,
         )
     return usage
+
+
+def measure_costs(sources: Iterable[Source]) -> dict[str, dict[str, Cost]]:
+    """Return the mean tokens and the prices of each model on each benchmark, where every completion states its tokens.
+
+    A price of a request counts as one of the tokens of its prompt.
+    """
+    costs: dict[str, dict[str, Cost]] = {}
+    sums, prices = _sum_sources(sources)
+    for (benchmark, model), one in sums.items():
+        if one.n_with_tokens == one.n_generations > 0 and one.prompt_tokens > 0:
+            prompt_tokens, price = one.prompt_tokens / one.n_requests, prices.get(model)
+            input_price = math.nan if price is None else price.prompt + price.request / prompt_tokens
+            costs.setdefault(benchmark, {})[model] = Cost(
+                prompt_tokens=prompt_tokens,
+                completion_tokens=one.completion_tokens / one.n_generations,
+                input_price=input_price * 1e6 / PICO_PER_DOLLAR,
+                output_price=math.nan if price is None else price.completion * 1e6 / PICO_PER_DOLLAR,
+                generations_per_request=max(round(one.n_generations / one.n_requests), 1),
+            )
+    return costs
+
+
+def _sum_sources(sources: Iterable[Source]) -> tuple[dict[tuple[str, str], _Sums], dict[str, Price | None]]:
+    """Return the sums of each benchmark and model, and the price of each model, None if it is unknown."""
+    sums: dict[tuple[str, str], _Sums] = {}
+    models: dict[str, _Model] = {}
+    for source in sources:
+        for key, of_source in _sum_rows(source).items():
+            sums[key] = sums.get(key, _Sums()).add(of_source)
+        models.update(_list_models([manifest] if (manifest := source.manifest()) is not None else []))
+    return sums, {label: _find_model_price(model) for label, model in models.items()}
 
 
 def _list_models(manifests: Iterable[Mapping[str, object]]) -> list[tuple[str, _Model]]:
@@ -205,12 +233,12 @@ def _sum_rows(source: Source) -> dict[tuple[str, str], _Sums]:
             marked = marked.append_column(name, compute.if_else(completed, table[column], None))
         grouped = marked.group_by(["benchmark", "model"], use_threads=False)
         names = ("completed", "counted", "calls", "prompts", "completion_tokens", "prompt_tokens")
-        for row in grouped.aggregate([(name, "sum") for name in names]).to_pylist():
+        for row in grouped.aggregate([*((name, "sum") for name in names), ("prompts", "count")]).to_pylist():
             n, n_counted, calls, prompt, completion, all_prompt = (row[f"{name}_sum"] or 0 for name in names)
             if isinstance(source, RunSource) or n_counted == n > 0:
                 key = row["benchmark"], row["model"]
                 sums[key] = sums.get(key, _Sums()).add(
-                    _Sums(n, n_counted, calls, round(prompt), completion, round(all_prompt))
+                    _Sums(n, n_counted, calls, round(prompt), completion, round(all_prompt), row["prompts_count"])
                 )
     return sums
 

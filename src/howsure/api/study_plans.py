@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from howsure.api.model_scores import CellsLike
 from howsure.api.question_studies import apply_to_binary
+from howsure.api.report_facts import measure_costs
 from howsure.api.result_selection import check_two_models, open_results, select_variant_cubes
 from howsure.benchmarks.published_noise import find_benchmarks, read_published_noise
 from howsure.errors import InputError
@@ -92,7 +93,9 @@ def plan(
         Without a pilot: a benchmark with published noise, as `noise` lists them; the plan is for models of this
         `accuracy`, or for models such as were evaluated there. Its number of questions is the default of `available`.
     cost
-        Tokens and prices of each model; None counts one call per generation.
+        Tokens and prices of each model. What it does not state is taken from the pilot where `unit` is ``"tokens"`` or
+        ``"cost"``: the mean tokens of each model in run folders and logs, and its price. None counts one call per
+        generation, whatever the pilot states, where no `unit` is given.
     available, max_variants
         Questions and prompt variants that exist; None takes those of the pilot, or of `borrow`.
     fewest
@@ -148,6 +151,7 @@ def plan(
     (121, 113)
     """
     check_level(level)
+    pilot = _open_pilot(pilot)
     if detect is not None and detect > 1 and (like is not None or accuracy is not None):
         raise InputError(
             f"a difference of {detect:g} with scores from 0 to 1",
@@ -158,7 +162,7 @@ def plan(
         tuple(
             planning.plan(
                 noise.components,
-                cost,
+                _complete_costs(cost, noise, pilot, unit),
                 detect=detect,
                 width=width,
                 se=se,
@@ -241,6 +245,7 @@ def frontier(
     [400, 200, 100, 50]
     """
     check_level(level)
+    pilot = _open_pilot(pilot)
     plans = []
     for noise in _estimate_noise(
         pilot,
@@ -255,11 +260,14 @@ def frontier(
         borrow=borrow,
         is_pair=False,
     ):
+        costs = _complete_costs(cost, noise, pilot, unit)
 
-        def plan_within(budget: float, noise: _Noise = noise) -> planning.StudyPlan:
+        def plan_within(
+            budget: float, noise: _Noise = noise, costs: Cost | Sequence[Cost] | None = costs
+        ) -> planning.StudyPlan:
             return planning.plan(
                 noise.components,
-                cost,
+                costs,
                 budget=budget,
                 unit=unit,
                 level=level,
@@ -382,6 +390,7 @@ class _Noise(NamedTuple):
     components: VarianceComponents
     n_questions: int | None
     n_variants: int
+    models: tuple[str, ...] = ()
 
 
 def _replace_designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyDesign]) -> planning.StudyPlan:
@@ -392,18 +401,43 @@ def _replace_designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyD
     return replace(plan, remarks=("",) * len(designs), **columns)
 
 
-def _list_pilots(pilot: PilotLike) -> list[Cells | Cube]:
-    """Return the cells of each benchmark, or its cube if it has several prompt variants."""
+def _open_pilot(pilot: PilotLike | None) -> Evaluations | list[Cells | Cube] | None:
+    """Return the results of a pilot, which are read once, or its cells and cubes."""
     given = [pilot] if isinstance(pilot, Cells | Cube) else pilot
     if isinstance(given, list | tuple) and given and all(isinstance(one, Cells | Cube) for one in given):
         return list(given)
-    results = open_results(cast("Data | Evaluations", given))
+    return None if given is None else open_results(cast("Data | Evaluations", given))
+
+
+def _complete_costs(
+    cost: Cost | None, noise: _Noise, pilot: Evaluations | list[Cells | Cube] | None, unit: CostUnit | None
+) -> Cost | list[Cost] | None:
+    """Return the cost of each model, where the unit is tokens or money with what the pilot's rows state of them."""
+    if not isinstance(pilot, Evaluations) or unit not in {"tokens", "cost"}:
+        return cost
+    measured = measure_costs(pilot.sources).get(noise.components.benchmark, {})
+    if not noise.models or not set(noise.models) <= measured.keys():
+        return cost
+    costs = [measured[model] for model in noise.models]
+    if cost is None:
+        return costs
+    given = {one.name: getattr(cost, one.name) for one in fields(cost)}
+    stated = {name: value for name, value in given.items() if not math.isnan(value)}
+    if cost.generations_per_request == 1:  # the default
+        del stated["generations_per_request"]
+    return [replace(one, **stated) for one in costs]
+
+
+def _list_pilots(results: Evaluations | list[Cells | Cube]) -> list[Cells | Cube]:
+    """Return the cells of each benchmark, or its cube if it has several prompt variants."""
+    if not isinstance(results, Evaluations):
+        return results
     cubes = select_variant_cubes(results)
     return [cubes.get(cells.benchmark, cells) for cells in results.cells()]
 
 
 def _estimate_noise(
-    pilot: PilotLike | None,
+    pilot: Evaluations | list[Cells | Cube] | None,
     *,
     a: str | None,
     b: str | None,
@@ -456,7 +490,8 @@ def _estimate_noise(
                 len(data.questions),
                 1,
             )
-        result.append(_Noise(components, n_questions if available is None else available, n_variants))
+        n_available = n_questions if available is None else available
+        result.append(_Noise(components, n_available, n_variants, tuple(names)))
     return result
 
 

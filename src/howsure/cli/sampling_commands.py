@@ -77,7 +77,11 @@ def parse_assurance(value: str | float) -> float:
 @click.option("--width", type=float, help="Goal: an interval this wide.")
 @click.option("--se", type=float, help="Goal: this standard error.")
 @click.option("--budget", type=float, help="Goal: the smallest error for so many calls, tokens or so much money.")
-@click.option("--unit", type=click.Choice(COST_UNITS), help="What a budget counts, or a design saves.")
+@click.option(
+    "--unit",
+    type=click.Choice(COST_UNITS),
+    help="What a budget counts, or a design saves. Tokens and prices that no option states are the pilot's, per model.",
+)
 @click.option("--power", type=float, default=0.8, show_default=True, help="Probability to find the difference.")
 @click.option(
     "--assurance",

@@ -66,13 +66,16 @@ _MAIN = frozenset(
         *("agreement", "agreement_low", "agreement_high", "rank_low", "rank_high"),
     }
 )
-#: The same of plans, dry runs, curves and audits, in their order; those that have the first of these columns.
-_MAIN_BY_FIRST = (
-    ("calls", "n_questions", "n_variants", "n_generations", "se", "se_assured"),
-    ("requests", "missing", "cost", "time"),
-    ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
-    ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
-)
+#: What a table of designs is printed for.
+_OF_PLANS = ("n_questions", "n_variants", "n_generations", "cost", "se", "tokens", "calls", "se_assured")
+#: The same of plans, dry runs, curves and audits, in their order, by a column that they have.
+_MAIN_BY_COLUMN = {
+    "se_assured": _OF_PLANS,
+    "calls": _OF_PLANS,
+    "requests": ("requests", "missing", "cost", "time"),
+    "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
+    "evidence": ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
+}
 #: Characters between two columns.
 _GAP = "  "
 #: How sentences are wrapped: words, numbers and paths stay whole.
@@ -312,8 +315,8 @@ def _fold_models(table: _Table, width: int) -> tuple[_Table, list[str]]:
 
 def _find_main(table: _Table) -> tuple[str, ...]:
     """Return the columns for which the table is printed, the most important first."""
-    by_first = next((names for names in _MAIN_BY_FIRST if names[0] in table.columns), ())
-    return tuple(name for name in by_first or _PRIORITY if name in table.columns and (by_first or name in _MAIN))
+    own = next((names for column, names in _MAIN_BY_COLUMN.items() if column in table.columns), ())
+    return tuple(name for name in own or _PRIORITY if name in table.columns and (own or name in _MAIN))
 
 
 def _select_columns(
