@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import howsure as hs
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 
 ROWS = [
     {"model": model, "question": f"q{q}", "variant": variant, "generation": g, "score": (q * 7 + v + g + m) % 3 != 0}
@@ -145,3 +145,21 @@ def test_what_cannot_be_read_is_named():
 def test_no_data_is_refused_at_the_call(name):
     with pytest.raises(InputError, match="no data is given"):
         QUESTIONS[name]([])
+
+
+@pytest.mark.parametrize("read", [hs.score, hs.read, lambda data: hs.score([data])])
+def test_a_mapping_of_columns_is_refused_with_the_way_to_make_a_frame(read):
+    """Its keys were taken for paths."""
+    with pytest.raises(InputError, match=r"the keys model, question, score is no frame; .*pandas.DataFrame\(data\)"):
+        read({"model": ["a"], "question": ["q"], "score": [1]})
+
+
+def test_a_line_on_a_frame_has_its_name_once():
+    """Four copies of each generation: a doubt about the benchmark, which is called as the frame is."""
+    ids = [f"q{i // 8}" for i in range(160)]
+    rows = {"model": ["m"] * 160, "question": ids, "score": [i // 4 % 3 % 2 for i in range(160)]}
+    rows["generation"] = [i % 8 for i in range(160)]
+    with pytest.warns(HowsureWarning) as caught:
+        hs.read(pa.table(rows)).cells()
+    (line,) = [str(one.message) for one in caught]
+    assert line.startswith("the frame: m: every number")

@@ -80,3 +80,14 @@ def test_rejected_questions_are_left_out_of_a_report_and_never_of_a_conversion(e
         assert hs.report(results, tmp_path / "page.html", exclude=verdicts).exists()
     with pytest.raises(InputError, match="a conversion keeps every question"):
         hs.convert(run_folders.open_results(results, verdicts), tmp_path / "rows.parquet", to="parquet")
+
+
+def test_a_report_is_not_written_among_the_results_it_reads(tmp_path):
+    """Of two benchmarks, both.html is the folder both, which has the tables."""
+    (tmp_path / "both").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "both" / f"{name}.csv").write_text("model,question,score\nm,1,1\nm,2,0\nn,1,1\nn,2,1\n")
+    with pytest.raises(InputError, match=r"both.html: of several benchmarks this is the folder .*both, which has res"):
+        hs.report(tmp_path / "both", tmp_path / "both.html")
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["one.csv", "two.csv"]
+    assert hs.report(tmp_path / "both" / "one.csv", tmp_path / "both.html").is_file()

@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from howsure.benchmarks import BENCHMARKS, load
+from howsure.benchmarks.question_file import from_file
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext
+from howsure.sample.experiment import load_experiment
 from howsure.scorers.scorer_parts import ScoringItem
 
 GSM8K = Path(__file__).resolve().parents[2] / "../shared/data/gsm8k"
@@ -262,7 +264,6 @@ def test_missing_and_unknown_files(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"file": "b.jsonl", "question": "q"}, "needs 'target'; add target: the name of the field"),
         ({"file": "", "question": "q", "target": "a"}, "needs 'file'; add file: PATH"),
         ({"file": "b.jsonl", **MAP, "targt": "a"}, "unknown key 'targt'; did you mean 'target'"),
         ({"file": "b.jsonl", **MAP, "answer": "number"}, "unknown scorer 'number'"),
@@ -658,3 +659,39 @@ def test_a_demonstration_never_is_the_question_itself(tmp_path):
         ["q0", "a0", "q1"],
         ["q0", "a0", "q1", "a1", "q2"],
     ]
+
+
+def test_fields_with_usual_names_need_not_be_named(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"ID": "7", "Question": "1 + 1?", "answer": "2"}\n')
+    for spec in ({}, {"question": "Question"}, {"target": "answer"}):
+        with pytest.warns(HowsureWarning, match="fields are taken by their names: "):
+            benchmark = from_file({"file": "q.jsonl", "scorer": "numeric", **spec}, base=tmp_path)
+        (question,) = benchmark.questions
+        assert (question.id, question.text, question.target) == ("7", "1 + 1?", "2")
+        assert json.loads(benchmark.source["spec"])["target"] == "answer"
+    given = {"file": "q.jsonl", "question": "Question", "target": "answer", "scorer": "numeric"}
+    assert from_file(given, base=tmp_path).questions[0].id != "7"  # a complete spec stays as it is
+
+
+def test_fields_of_choices_with_usual_names(tmp_path):
+    (tmp_path / "q.jsonl").write_text(
+        '{"prompt": "Which?", "options": ["red", "blue"], "label": "B", "right": "green"}\n'
+    )
+    with pytest.warns(HowsureWarning, match="choices: options"):
+        benchmark = from_file({"file": "q.jsonl"}, base=tmp_path)
+    assert benchmark.questions[0].choices == ("red", "blue")
+    with pytest.warns(HowsureWarning, match="by their names: question: prompt"):
+        benchmark = from_file({"file": "q.jsonl", "correct": "right", "incorrect": "options"}, base=tmp_path)
+    assert benchmark.questions[0].choices[ord(benchmark.questions[0].target) - ord("A")] == "green"
+
+
+def test_fields_without_usual_names_are_listed_at_the_line_of_the_experiment(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"frage": "1 + 1?", "antw": "2"}\n')
+    file = tmp_path / "exp.yaml"
+    file.write_text("models: [simulated/medium]\nbenchmark: {file: q.jsonl}\n")
+    fields = "no field is called question or target; its fields are frage, antw"
+    with pytest.raises(InputError, match=rf"exp.yaml:2: benchmark: .*q.jsonl: {fields}; .*question: FIELD"):
+        load_experiment(file)
+    file.write_text("models: [simulated/medium]\nbenchmark: {file: q.jsonl, targt: antw}\n")
+    with pytest.raises(UnknownNameError, match=r"exp.yaml:2: benchmark: unknown key 'targt'; did you mean 'target'"):
+        load_experiment(file)

@@ -230,12 +230,13 @@ def test_the_baseline_against_itself(howsure, tables):
 
 
 def test_the_questions_are_followed_by_the_verdict(howsure, tables):
-    """One line with the verdict of each benchmark and model, which the table does not have; none among rows of a program."""
+    """The verdict with its difference, limits and reason, which the table does not have; none among rows of a program."""
     paths = tables["base"], tables["same"]
     _, whole, _ = howsure("gate", *paths)
-    verdict, heading = whole.split("\n")[:2]
+    verdict = whole.split("\n")[0]
     code, out, _ = howsure("gate", *paths, "--questions")
-    assert out.split("\n")[-2] == f"{verdict}: {heading}"
+    assert out.endswith(f"\n{whole}")
+    assert "difference of +0.000" in whole
     assert code == howsure("gate", *paths)[0]
     assert verdict not in howsure("gate", *paths, "--questions", "--format", "csv")[1]
 

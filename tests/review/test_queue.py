@@ -322,6 +322,8 @@ def test_the_share_of_a_benchmark_that_is_reviewed_completely_is_known():
     share = estimate_wrong_share(queue, "b", verdicts)
     assert (share.low, share.high, share.n_questions) == (0.1, 0.1, 20)
     assert describe_wrong_share(share) == "2 of all 20 questions are mislabeled (10.0%)."
+    only = share._replace(n=1, n_wrong=1, n_questions=1)
+    assert describe_wrong_share(only) == "The only question is mislabeled."
     queue, verdicts = controls(["mislabeled"] * 2 + ["fine"] * 17 + ["open"])
     exact = binomtest(2, 19).proportion_ci(0.95, method="exact")
     assert describe_wrong_share(estimate_wrong_share(queue, "b", verdicts)) == (

@@ -81,6 +81,15 @@ def test_an_endpoint_that_refuses_is_a_problem_with_its_remedy(tmp_path, monkeyp
     assert "0123456789abcdef" not in str(checks)
 
 
+def test_a_server_that_fails_once_is_no_problem(tmp_path):
+    """The first request for the question is answered with 500, and its repetition is not."""
+    found, checks, server = check(tmp_path, Faults(rates={"server": 0.7}))
+    assert checks.is_ready
+    assert checks.n_requests == len(server.bodies) == 2
+    assert "500" in found["endpoint", "note"]
+    assert ("endpoint", "ok") in found
+
+
 def test_a_server_that_is_not_there(tmp_path):
     checks = check_experiment(write(tmp_path, "http://127.0.0.1:9/v1"))
     assert "start the server" in lines(checks)["endpoint", "problem"]

@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor", "init"]
 
-#: Usual names of the fields of a file of questions.
-_FIELD_NAMES: dict[str, tuple[str, ...]] = {
-    "question": ("question", "prompt", "input", "problem", "query", "instruction", "text"),
-    "target": (
-        "target",
-        "answer",
-        "label",
-        "expected",
-        "expected_answer",
-        "correct_answer",
-        "gold",
-        "output",
-        "solution",
-    ),
-    "choices": ("choices", "options"),
-    "id": ("id", "question_id", "example_id", "task_id", "doc_id"),
-}
 _TEMPLATE = """\
 # What `howsure run {name}` samples. All keys: docs/experiments.md
 benchmark: {benchmark}
@@ -147,6 +130,7 @@ def _write_value(text: str) -> str:
 def _describe_benchmark(benchmark: str, base: Path) -> str:
     """Return a benchmark as a value of YAML: a name that exists, or a file with its fields."""
     from howsure.benchmarks import describe_benchmarks, is_inspect_task
+    from howsure.benchmarks.question_file import find_fields
     from howsure.tables.table_files import find_file_format
 
     if is_inspect_task(benchmark):
@@ -155,7 +139,7 @@ def _describe_benchmark(benchmark: str, base: Path) -> str:
         describe_benchmarks(benchmark)
         return _write_value(benchmark)
     file = Path(benchmark)
-    return _write_flow({"file": _name_from(file, base), **_find_fields(file)})
+    return _write_flow({"file": _name_from(file, base), **find_fields(file)})
 
 
 def _name_from(file: Path, base: Path) -> str:
@@ -164,32 +148,6 @@ def _name_from(file: Path, base: Path) -> str:
         return file.resolve().relative_to(base.resolve()).as_posix()
     except ValueError:
         return str(file.resolve())
-
-
-def _find_fields(file: Path) -> dict[str, str]:
-    """Return the fields of a file of questions by the keys of `benchmark`, by their usual names."""
-    from howsure.tables.table_files import read_regular_file, read_rows
-
-    try:
-        content = read_regular_file(file)
-    except OSError as error:
-        remedy = "check the path"
-        raise InputError(f"cannot be read: {error.strerror or error}", where=str(file), remedy=remedy) from None
-    row = next(iter(read_rows(file, content, where=file.name, what="benchmark")), None)
-    if row is None:
-        raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")
-    names = {str(name).casefold().replace(" ", "_"): str(name) for name in row[1]}
-    fields = {
-        key: next(names[name] for name in usual if name in names)
-        for key, usual in _FIELD_NAMES.items()
-        if any(name in names for name in usual)
-    }
-    lacking = [key for key in ("question", "target") if key not in fields]
-    if lacking:
-        what = f"no field is called {' or '.join(lacking)}; its fields are {', '.join(names.values())}"
-        remedy = "write the experiment by hand: benchmark: {file, question: FIELD, target: FIELD} (docs/experiments.md)"
-        raise InputError(what, where=str(file), remedy=remedy)
-    return fields
 
 
 def doctor(

@@ -92,7 +92,26 @@ class GateResult(Results):
         return "\n".join([f"{self.verdict.upper()}", *self.describe()])
 
     def to_markdown(self, *, inconclusive: GateVerdict = "inconclusive") -> str:
-        """Return a short text for a pull request, which says where an inconclusive gate counts as pass or fail."""
+        """Return the verdicts as Markdown for a pull request: a table of the parts, and the questions that got worse.
+
+        Parameters
+        ----------
+        inconclusive
+            What an inconclusive verdict counts as. ``"pass"`` and ``"fail"`` add a sentence that says so, and the
+            verdict stays as it is.
+
+        Returns
+        -------
+        str
+            Lines that each end in a line break. Names are escaped, so that none of them is read as Markdown or HTML.
+
+        Examples
+        --------
+        >>> import howsure as hs
+        >>> cells = hs.Cells.from_scores("demo", ["a"], ["p", "q", "r"], [[[1], [1], [1]]])
+        >>> hs.gate(cells, at_least=0.9).to_markdown(inconclusive="pass").splitlines()[2]
+        'Inconclusive counts as pass here (`--inconclusive pass`).'
+        """
         return "".join(f"{line}\n" for line in _write_markdown(self, inconclusive))
 
     def to_junit(self, *, inconclusive: GateVerdict = "inconclusive") -> str:

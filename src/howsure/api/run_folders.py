@@ -305,11 +305,25 @@ def report(
     else:
         results = open_results(cast("Data | Evaluations", data), exclude)
         report_data = _collect_report_data(results, texts=texts, labels=calibrate, notify=notify)
+        if len(report_data.cells) > 1:
+            _check_site_folder(Path(output), results)
     options = ReportOptions(
         title=title, level=level, reference=reference, epsilon=epsilon, delta=delta, static_figures=static_figures
     )
     notify("computing the statistics and writing the page" + " with prompts and generations" * bool(report_data.texts))
     return write_report(output, report_data, options, figures=figures, figure_format=figure_format, figure_style=style)
+
+
+def _check_site_folder(output: Path, results: Evaluations) -> None:
+    """Refuse NAME.html, which of several benchmarks is the folder NAME, where that folder has the results."""
+    folder = output.with_suffix("")
+    if output.suffix.lower() not in {".html", ".htm"} or not folder.is_dir():
+        return
+    for source in results.sources:
+        path = Path(source.path).resolve()
+        if path.is_relative_to(folder.resolve()):
+            what = f"of several benchmarks this is the folder {folder}, which has results that are read: {source.path}"
+            raise InputError(what, where=str(output), remedy="give another name with -o")
 
 
 def build_live_page(folder: str) -> str:

@@ -34,7 +34,15 @@ from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 from howsure.tables.table_files import PlacedRow, read_regular_file, read_rows
 
-__all__ = ["FILE_KEYS", "FileSpec", "build_benchmark", "from_file", "parse_file_spec"]
+__all__ = [
+    "FILE_KEYS",
+    "FileSpec",
+    "build_benchmark",
+    "complete_file_spec",
+    "find_fields",
+    "from_file",
+    "parse_file_spec",
+]
 
 #: Scorer of answers that are texts, where none is named.
 DEFAULT_SCORER = "normalised"
@@ -50,6 +58,23 @@ FILE_KEYS = (
     *("choices", "incorrect", "shuffle", "strata", "where", "shots", "shots_replace", "skip_invalid"),
     "per_stratum",
 )
+#: Usual names of the fields of a file of questions.
+_FIELD_NAMES: dict[str, tuple[str, ...]] = {
+    "question": ("question", "prompt", "input", "problem", "query", "instruction", "text"),
+    "target": (
+        "target",
+        "answer",
+        "label",
+        "expected",
+        "expected_answer",
+        "correct_answer",
+        "gold",
+        "output",
+        "solution",
+    ),
+    "choices": ("choices", "options"),
+    "id": ("id", "question_id", "example_id", "task_id", "doc_id"),
+}
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]+)*")
 #: A field in braces in a template. Braces after a command of LaTeX, and doubled ones, are no fields.
 _TEMPLATE_FIELD = re.compile(r"(?<![\w{\\}])\{([A-Za-z_]\w*)\}(?!\})")
@@ -98,18 +123,19 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     Parameters
     ----------
     spec
-        `file`; `question` and `target` (names of fields, or for `question` a pattern with names in braces); and
-        optionally `target_after` (the text before the target in its field), `id`, `cluster` (names of fields),
-        `strata` (a list of fields), `where` (allowed values by field), `system`, `template` (with `{question}`),
-        `scorer` (a key of `ANSWERS` or of `scorers.registry.SCORERS`, by default normalised; `answer` is the same
-        key), `name` (by default that of the file) and `language` (a code such as "de", which decides how numbers are
-        read). The field `target` may hold a list of answers that are all right, or `target` may list several fields.
-        For multiple choice, `choices` is the field with the list, or a list of fields with one choice each. The target
-        is then a letter, a place or a text; `target_is` (a key of `question.TARGETS`) names the form, if the file does
-        not determine it. In place of both, `correct` is the field with the right choice and `incorrect` lists the
-        others; they are shuffled. `shuffle` is the seed of that order. Answers are letters. Where some rows have no
-        choices, `scorer_without_choices` names the scorer of their answers. `shots`, `shots_file`,
-        `shots_by`, `shots_answer` and `shots_replace` show questions of another file with their answers.
+        `file`; `question` and `target` (names of fields, or for `question` a pattern with names in braces; one that is
+        left out is taken by its usual name, which a warning says); and optionally `target_after` (the text before the
+        target in its field), `id`, `cluster` (names of fields), `strata` (a list of fields), `where` (allowed values by
+        field), `system`, `template` (with `{question}`), `scorer` (a key of `ANSWERS` or of `scorers.registry.SCORERS`,
+        by default normalised; `answer` is the same key), `name` (by default that of the file) and `language` (a code
+        such as "de", which decides how numbers are read). The field `target` may hold a list of answers that are all
+        right, or `target` may list several fields. For multiple choice, `choices` is the field with the list, or a list
+        of fields with one choice each. The target is then a letter, a place or a text; `target_is` (a key of
+        `question.TARGETS`) names the form, if the file does not determine it. In place of both, `correct` is the field
+        with the right choice and `incorrect` lists the others; they are shuffled. `shuffle` is the seed of that order.
+        Answers are letters. Where some rows have no choices, `scorer_without_choices` names the scorer of their
+        answers. `shots`, `shots_file`, `shots_by`, `shots_answer` and `shots_replace` show questions of another file
+        with their answers.
     base
         Folder to which a relative `file` refers.
 
@@ -119,6 +145,10 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
         When the file cannot be read, a field is missing, a target is not an answer of its kind, or two questions have
         the same id; names the file and the line or row.
     """
+    spec, by_name = complete_file_spec(spec, base)
+    if by_name:
+        taken = ", ".join(f"{key}: {name}" for key, name in by_name.items())
+        warnings.warn(f"{spec['file']}: fields are taken by their names: {taken}", HowsureWarning, stacklevel=3)
     parsed = parse_file_spec(spec)
     path = base / parsed.keys["file"]
     content = _read_bytes(path, parsed.keys["file"])
@@ -135,6 +165,58 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     names: dict[str, str] = {key: Path(parsed.keys[key]).name for key in ("file", "shots_file") if key in parsed.keys}
     source = {**benchmark.source, **names, "kind": "file", "sha256": hashlib.sha256(content).hexdigest()}
     return replace(benchmark, source=source | {"spec": json.dumps(dict[str, object](spec) | names, ensure_ascii=False)})
+
+
+def complete_file_spec(spec: Mapping[str, object], base: Path) -> tuple[Mapping[str, object], dict[str, str]]:
+    """Return a spec with the fields of question and target that it lacks, by their usual names, and what was added.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no key of a name.
+    InputError
+        When the file cannot be read, or none of its fields has a usual name.
+    """
+    for key in spec:
+        if key not in FILE_KEYS:
+            raise UnknownNameError("key", str(key), FILE_KEYS, where="benchmark")
+    first_is_right = "correct" in spec or "incorrect" in spec
+    needed = ("question",) if first_is_right else ("question", "target")
+    if all(key in spec for key in needed) or not isinstance(spec.get("file"), str):
+        return spec, {}
+    fields = find_fields(base / str(spec["file"]), [key for key in needed if key not in spec])
+    has_choices = not first_is_right and "target" not in spec
+    is_open = any(spec.get(key, "choice") != "choice" for key in ("scorer", "answer"))
+    omitted = (
+        {*spec} | ({"target"} if first_is_right else set()) | (set() if has_choices and not is_open else {"choices"})
+    )
+    by_name = {key: name for key, name in fields.items() if key not in omitted}
+    return {**spec, **by_name}, by_name
+
+
+def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> dict[str, str]:
+    """Return the fields of a file of questions by the keys of `benchmark`, by their usual names.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or has no field with a usual name for a key that is needed.
+    """
+    row = next(iter(read_rows(file, _read_bytes(file, file.name), where=file.name, what="benchmark")), None)
+    if row is None:
+        raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")
+    names = {str(name).casefold().replace(" ", "_"): str(name) for name in row[1]}
+    fields = {
+        key: next(names[name] for name in usual if name in names)
+        for key, usual in _FIELD_NAMES.items()
+        if any(name in names for name in usual)
+    }
+    if lacking := [key for key in needed if key not in fields]:
+        what = f"no field is called {' or '.join(lacking)}; its fields are {', '.join(names.values())}"
+        keys = ", ".join(f"{key}: FIELD" for key in lacking)
+        remedy = f"name the fields in the experiment: benchmark: {{file: {file.name}, {keys}}} (docs/experiments.md)"
+        raise InputError(what, where=str(file), remedy=remedy)
+    return fields
 
 
 def _read_bytes(path: Path, file: str) -> bytes:

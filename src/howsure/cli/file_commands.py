@@ -67,7 +67,8 @@ from howsure.errors import InputError
     "--calibrate",
     type=PATH,
     metavar="LABELS",
-    help="Of a run that a judge scored: people's labels, as howsure review --random N makes them.",
+    help="Of a run that a judge scored: add the errors of the judge, and scores corrected by people's labels, as "
+    "howsure review --random N makes them.",
 )
 def report(
     inputs: CommandInputs,

@@ -174,14 +174,11 @@ def _check_baseline(baseline: Evaluations, folder: Path, label: str | None, *, m
 
 
 def _print_verdict(result: GateResult, form: OutputFormat, *, list_questions: bool) -> None:
-    """Print the verdicts, or the questions with the verdicts in a line below them."""
-    if not list_questions and form in TEXT_FORMATS:
-        print(fit_sentences(_escape_lines(str(result)), form))
-        return
-    print_result(result.questions if list_questions else result, form)
+    """Print the verdicts, below the questions where these are listed."""
+    if list_questions or form not in TEXT_FORMATS:
+        print_result(result.questions if list_questions else result, form)
     if form in TEXT_FORMATS:
-        headings = "; ".join(line for line in result.describe() if not line.startswith(" "))
-        print(fit_sentences(_escape_lines(f"{result.verdict.upper()}: {headings}"), form))
+        print(fit_sentences(_escape_lines(str(result)), form))
 
 
 def _read_metrics(inputs: CommandInputs, metrics: tuple[str, ...]) -> Evaluations | dict[str, Evaluations]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_cubes, share_clusters
-from howsure.readers.sources import Data, Source, find_sources
+from howsure.readers.sources import Data, Source, check_no_mapping, find_sources
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.repeats import describe_dependence
@@ -404,6 +404,8 @@ def _join_lines(lines: Sequence[tuple[str, str]]) -> str:
     'a and 2 more: 5 samples failed'
     >>> _join_lines([("a", "model m took 3 h"), ("a", "model m took 4 h")])
     'a: model m took 3 h; and 1 more line of this kind'
+    >>> _join_lines([("the frame", "the frame: m: generations are copies")])
+    'the frame: m: generations are copies'
     """
     path, line = lines[0]
     n_paths, n_lines = len({path for path, _ in lines}), len({line for _, line in lines})
@@ -416,6 +418,7 @@ def _join_lines(lines: Sequence[tuple[str, str]]) -> str:
             line = f"{line} (in the first)"
         else:
             line = f"{line}; and {n_lines - 1} more line{'s' * (n_lines > 2)} of this kind"
+    line = line.removeprefix(f"{path}: ")  # a frame is called as its benchmark is
     return f"{path} and {n_paths - 1} more: {line}" if n_paths > 1 else f"{path}: {line}"
 
 
@@ -502,6 +505,7 @@ def to_answers(data: Data | Evaluations | AnswerCounts | Mapping[str, AnswerCoun
 
 def _list_items(data: Any, kind: type[Cells | Cube]) -> tuple[list[Any], bool]:
     """Return one or several objects as a list, and whether all of them are of this kind."""
+    check_no_mapping(data)
     one = isinstance(data, (kind, str)) or not isinstance(data, Iterable) or is_frame(data)
     items = [data] if one else list(data)
     return items, bool(items) and all(isinstance(item, kind) for item in items)

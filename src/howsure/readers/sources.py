@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["Data", "Source", "TableSource", "find_sources"]
+__all__ = ["Data", "Source", "TableSource", "check_no_mapping", "find_sources"]
 
 
 #: The inputs that can be read: a path, a glob, an address, a frame, or several of these.
@@ -225,6 +225,7 @@ def find_sources(
     if generations is not None and generations < 1:
         raise InputError(f"--generations {generations}", remedy="allowed: 1 or more")
     options = _Options(columns or {}, scorer, generations, benchmark, model, scale)
+    check_no_mapping(given)
     is_one = isinstance(given, (str, PathLike)) or is_frame(given)
     each = [cast("str", given)] if is_one else list(cast("Iterable[str]", given))
     if not each:
@@ -243,6 +244,16 @@ def find_sources(
     return _construct_sources(candidates, options)
 
 
+def check_no_mapping(data: object) -> None:
+    """Raise InputError for a mapping, such as one of columns, whose names would be read as paths."""
+    if isinstance(data, Mapping):
+        names = ", ".join(map(str, list(data)[:_N_NAMED])) + ", ..." * (len(data) > _N_NAMED)
+        remedy = (
+            "make a frame of a mapping of columns: pandas.DataFrame(data), polars.DataFrame(data), pyarrow.table(data)"
+        )
+        raise InputError(f"a mapping with the keys {names} is no frame", where="data", remedy=remedy)
+
+
 def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candidate]:
     """Return each candidate at the given paths once, and frames, in the order given."""
     candidates: list[_Candidate] = []
@@ -252,6 +263,7 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
             candidates.append(_Candidate(None, _open_table_source(one, options), given_at=i))
             continue
         if not isinstance(one, (str, PathLike)):
+            check_no_mapping(one)
             raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
         if is_remote(str(one)) or is_glob(str(one)):
             if files := list_files_of_models(str(one), options.columns):

@@ -399,11 +399,15 @@ def describe_wrong_share(share: WrongLabelShare) -> str:
     'estimate of 5.0% of all labels (95% interval 0.6% to 16.9%).'
     >>> describe_wrong_share(WrongLabelShare(40, 1, 0.025, 0.025, 0.95, 40))
     '1 of all 40 questions is mislabeled (2.5%).'
+    >>> describe_wrong_share(WrongLabelShare(1, 0, 0.0, 0.0, 0.95, 1))
+    'The only question is not mislabeled.'
     """
     if share.n == 0:
         return ""
     verb, estimate = "is" if share.n_wrong == 1 else "are", f"{share.n_wrong / share.n:.1%}"
     if share.n == share.n_questions:
+        if share.n == 1:
+            return f"The only question is{'' if share.n_wrong else ' not'} mislabeled."
         return f"{share.n_wrong} of all {share.n} questions {verb} mislabeled ({estimate})."
     interval = f"{100 * share.level:g}% interval {share.low:.1%} to {share.high:.1%}"
     which = f"{share.n_wrong} of the first {share.n} random questions {verb}"

@@ -12,6 +12,7 @@ import msgspec
 
 from howsure.benchmarks import is_inspect_task
 from howsure.benchmarks.question import Prompt
+from howsure.benchmarks.question_file import complete_file_spec
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.variants import VARIANT_KEYS
 from howsure.sample.judge_config import BudgetConfig, JudgeConfig, JudgeLine, parse_judge
@@ -321,7 +322,7 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
         file = source.read(_ExperimentFile, NESTED_TYPES)
     if not file.models:
         source.fail("no models", "models", remedy="list at least one, such as simulated/medium")
-    first, *more = _read_benchmarks(file, source)
+    first, *more = _read_benchmarks(file, source, base)
     for config in (first, *more):
         _check_stopping(file, config.models, source)
         _check_budget(file, config.models, source)
@@ -341,7 +342,7 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
     )
 
 
-def _read_benchmarks(file: _ExperimentFile, source: YamlSource) -> list[BenchmarkConfig]:
+def _read_benchmarks(file: _ExperimentFile, source: YamlSource, base: Path) -> list[BenchmarkConfig]:
     """Return what is sampled of each benchmark: its own generations, limit and variants, or those of the file."""
     specs = file.benchmark if isinstance(file.benchmark, list) else [file.benchmark]
     if not specs:
@@ -350,6 +351,8 @@ def _read_benchmarks(file: _ExperimentFile, source: YamlSource) -> list[Benchmar
     for i, spec in enumerate(specs):
         at: tuple[str | int, ...] = ("benchmark", i) if isinstance(file.benchmark, list) else ("benchmark",)
         own, rest = _split_own_keys(spec, at, source)
+        if isinstance(rest, dict) and "file" in rest:
+            _check_file(rest, at, source, base)
         if (rest, own.label) in [(config.benchmark, config.label) for config in configs]:
             source.fail("the same benchmark twice", *at, remedy="remove one, or give it a label: {..., label: NAME}")
         configs.append(
@@ -366,6 +369,16 @@ def _read_benchmarks(file: _ExperimentFile, source: YamlSource) -> list[Benchmar
             )
         )
     return configs
+
+
+def _check_file(spec: dict[str, object], at: tuple[str | int, ...], source: YamlSource, base: Path) -> None:
+    """Fail at the benchmark's place in the file if it names no field of the questions and none has a usual name."""
+    try:
+        complete_file_spec(spec, base)
+    except UnknownNameError as error:
+        raise UnknownNameError(error.kind, error.name, error.names, where=source.at(*at)) from None
+    except InputError as error:
+        source.fail(f"{error.where}: {error.what}", *at, remedy=error.remedy)
 
 
 def _split_own_keys(

@@ -382,8 +382,13 @@ def _build_trial_request(trial: _Trial, n: int) -> Request:
     return build_request(trial.config, name, question, variant, variant.id, generations)
 
 
-async def _try_model(trial: _Trial, label: str, model: Model | BatchClient) -> tuple[list[ExperimentCheck], int]:
-    """Return the lines about the replies to one request, or to a second one where several generations are refused."""
+async def _try_model(
+    trial: _Trial, label: str, model: Model | BatchClient, *, n_tries: int = 3
+) -> tuple[list[ExperimentCheck], int]:
+    """Return the lines about the replies to one request, and the number of requests.
+
+    There is a second one where several generations are refused, and up to `n_tries` where the server has an error.
+    """
     assert not isinstance(model, BatchClient)
     n = min(TRIAL_GENERATIONS, trial.config.generations, RequestSize(trial.config).limit)
     request = _build_trial_request(trial, n)
@@ -402,6 +407,13 @@ async def _try_model(trial: _Trial, label: str, model: Model | BatchClient) -> t
             reply = await model.generate(request)
     except EndpointError as error:
         result = f"{label}: {error}"
+        if error.reason == "server" and n_tries > 1:
+            # The run repeats such a request too: one failure says little of the next.
+            repeated, n_more = await _try_model(trial, label, model, n_tries=n_tries - 1)
+            if all(check.state != "problem" for check in repeated):
+                remedy = "nothing to do: the run repeats such requests"
+                repeated = [ExperimentCheck("endpoint", "note", f"{result}; repeated, and answered", remedy), *repeated]
+            return [*checks, *repeated], n_requests + n_more
         return [*checks, ExperimentCheck("endpoint", "problem", result, _REMEDIES.get(error.reason, ""))], n_requests
     return [*checks, *_describe_reply(trial, label, request, reply)], n_requests
 
