@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from completions import CHOICES, DATA, PARSERS, WORDS, load, load_judgements
-from howsure.extraction.choice_conclusion import find_likely
 from howsure.extraction.completion_context import CompletionContext
 from howsure.extraction.conclusion_features import (
     CHOICE_FEATURES,
@@ -56,8 +55,8 @@ class Case(NamedTuple):
     truth: int | None
 
 
-class Unread(NamedTuple):
-    """A judged completion that no rule reads, and its features."""
+class Candidate(NamedTuple):
+    """A judged completion whose conclusion is weighed, and its features."""
 
     case: Case
     features: ConclusionFeatures
@@ -113,20 +112,17 @@ def load_shared() -> list[Case]:
     return cases
 
 
-def find_unread(cases: list[Case]) -> list[Unread]:
-    """The completions that no rule reads and whose conclusion is weighed."""
-    unread = []
+def find_unread(cases: list[Case]) -> tuple[list[Case], list[Candidate]]:
+    """The completions that no rule reads and that are not cut, and those of them that have a conclusion to weigh."""
+    unread, candidates = [], []
     for case in cases:
-        choices = case.context.choices
+        question, choices = case.context.question, case.context.choices
         reading = read_by_rules(case.text, case.labels, choices, expects_label=case.expects_label, context=case.context)
-        question = case.context.question
-        features = (
-            describe_conclusion(reading.unread, reading.words, question)
-            if reading.unread and question.strip()
-            else None
-        )
-        unread += [] if features is None else [Unread(case, features)]
-    return unread
+        if reading.unread and question.strip():
+            unread.append(case)
+            features = describe_conclusion(reading.unread, reading.words, question)
+            candidates += [] if features is None else [Candidate(case, features)]
+    return unread, candidates
 
 
 class Design(NamedTuple):
@@ -142,15 +138,15 @@ class Design(NamedTuple):
         return Design(self.choices[rows], self.exists[rows], self.texts[rows], self.taken[rows])
 
 
-def build_design(unread: list[Unread]) -> Design:
+def build_design(candidates: list[Candidate]) -> Design:
     """The features of completions as arrays; the last alternative is to give no choice."""
-    count, most = len(unread), max(len(one.features.choices) for one in unread)
+    count, most = len(candidates), max(len(one.features.choices) for one in candidates)
     choices, exists = np.zeros((count, most, len(CHOICE_FEATURES))), np.zeros((count, most), dtype=bool)
-    for i, (_, features) in enumerate(unread):
+    for i, (_, features) in enumerate(candidates):
         choices[i, : len(features.choices)] = [list(row.values()) for row in features.choices]
         exists[i, : len(features.choices)] = True
-    texts = np.array([list(one.features.text.values()) for one in unread])
-    taken = np.array([most if one.case.truth is None else one.case.truth for one in unread])
+    texts = np.array([list(one.features.text.values()) for one in candidates])
+    taken = np.array([most if one.case.truth is None else one.case.truth for one in candidates])
     return Design(choices, exists, texts, taken)
 
 
@@ -185,24 +181,20 @@ class LeftOut(NamedTuple):
     probability: Array
 
 
-def read_left_out(unread: list[Unread], groups: NDArray[Any]) -> LeftOut:
+def read_left_out(candidates: list[Candidate], groups: NDArray[Any]) -> LeftOut:
     """The readings of completions by weights of the other groups."""
-    design = build_design(unread)
-    likely, probability = np.full(len(unread), -1), np.zeros(len(unread))
+    design = build_design(candidates)
+    likely, probability = np.zeros(len(candidates), dtype=np.intp), np.zeros(len(candidates))
     for group in np.unique(groups):
         is_out = groups == group
-        probabilities = predict(fit(design.select(~is_out)), design.select(is_out))
-        for i, row in zip(np.flatnonzero(is_out), probabilities[:, :-1], strict=True):
-            features = unread[i].features
-            place = find_likely(features, list(row[: len(features.choices)]))
-            if place is not None:
-                likely[i], probability[i] = place, row[place]
+        probabilities = predict(fit(design.select(~is_out)), design.select(is_out))[:, :-1]
+        likely[is_out], probability[is_out] = probabilities.argmax(axis=1), probabilities.max(axis=1)
     return LeftOut(likely, probability)
 
 
-def find_threshold(unread: list[Unread], readings: list[LeftOut]) -> float:
+def find_threshold(candidates: list[Candidate], readings: list[LeftOut]) -> float:
     """The smallest threshold from which on enough of the choices read are right."""
-    is_right = np.concatenate([mark_right(unread, reading) for reading in readings])
+    is_right = np.concatenate([mark_right(candidates, reading) for reading in readings])
     probability = np.concatenate([reading.probability for reading in readings])
     threshold = 1.0
     for percent in range(99, 49, -1):
@@ -213,30 +205,29 @@ def find_threshold(unread: list[Unread], readings: list[LeftOut]) -> float:
     return threshold
 
 
-def mark_right(unread: list[Unread], reading: LeftOut) -> NDArray[np.bool_]:
+def mark_right(candidates: list[Candidate], reading: LeftOut) -> NDArray[np.bool_]:
     """Whether the choice with the largest probability is the one that each completion gives."""
-    return np.array([one.case.truth == place for one, place in zip(unread, reading.likely, strict=True)])
+    return np.array([one.case.truth == place for one, place in zip(candidates, reading.likely, strict=True)])
 
 
-def print_left_out(unread: list[Unread], name: str, reading: LeftOut, threshold: float, totals: dict[str, int]) -> None:
+def print_left_out(
+    cases: list[Case], unread: list[Case], candidates: list[Candidate], reading: LeftOut, threshold: float
+) -> None:
     """Print by file how many completions are read above the threshold."""
-    is_read, is_right = reading.probability >= threshold, mark_right(unread, reading)
-    has_answer = np.array([one.case.truth is not None for one in unread])
-    print(
-        f"\nleft out: {name}\n{'file':<26}{'all':>6}{'answer':>8}{'none':>6}"
-        f"{'read':>6}{'right':>7}{'other':>7}{'none':>6}"
-    )
-    files = np.array([one.case.file for one in unread])
-    for file in [*dict.fromkeys(files), "all"]:
-        rows = (files == file) | (file == "all")
+    is_read, is_right = reading.probability >= threshold, mark_right(candidates, reading)
+    print(f"{'file':<26}{'all':>6}{'answer':>8}{'none':>6}{'read':>6}{'right':>7}{'other':>7}{'none':>6}")
+    for file in [*dict.fromkeys(case.file for case in unread), ""]:
+        rows = np.array([one.case.file == file or not file for one in candidates])
+        has_answer = np.array([one.case.truth is not None for one in candidates])
+        truths = [case.truth is not None for case in unread if case.file == file or not file]
         read = rows & is_read
         print(
-            f"{file:<26}{sum(totals.values()) if file == 'all' else totals[file]:>6}"
-            f"{sum(rows & has_answer):>8}{sum(rows & ~has_answer):>6}{sum(read):>6}{sum(read & is_right):>7}"
+            f"{file or 'all':<26}{sum(case.file == file or not file for case in cases):>6}"
+            f"{sum(truths):>8}{truths.count(False):>6}{sum(read):>6}{sum(read & is_right):>7}"
             f"{sum(read & has_answer & ~is_right):>7}{sum(read & ~has_answer):>6}"
         )
     if "--list" in sys.argv:
-        for one, place, chance, wrong in zip(unread, *reading, is_read & ~is_right, strict=True):
+        for one, place, chance, wrong in zip(candidates, *reading, is_read & ~is_right, strict=True):
             if wrong:
                 print(f"    {one.case.file} {one.case.name}: {place} at {chance:.2f}, not {one.case.truth}")
 
@@ -260,19 +251,20 @@ def write_weights(weights: Array, threshold: float, count: int) -> None:
 def main() -> None:
     """Print the left-out readings, and write the weights if asked to."""
     cases = load_cases()
-    unread = find_unread(cases)
-    totals: dict[str, int] = {}
-    for case in cases:
-        totals[case.file] = totals.get(case.file, 0) + 1
-    questions = np.array([zlib.crc32(one.case.context.question.strip().encode()) % FOLDS for one in unread])
-    files = np.array([one.case.file for one in unread])
-    readings = [read_left_out(unread, groups) for groups in (questions, files)]
-    threshold = find_threshold(unread, readings)
-    print(f"{len(cases)} completions, {len(unread)} that no rule reads; threshold {threshold:.2f}")
+    unread, candidates = find_unread(cases)
+    questions = np.array([zlib.crc32(one.case.context.question.strip().encode()) % FOLDS for one in candidates])
+    files = np.array([one.case.file for one in candidates])
+    readings = [read_left_out(candidates, groups) for groups in (questions, files)]
+    threshold = find_threshold(candidates, readings)
+    print(
+        f"{len(cases)} completions, {len(unread)} that no rule reads, {len(candidates)} weighed; "
+        f"threshold {threshold:.2f}"
+    )
     for name, reading in zip(("a tenth of the questions", "a file"), readings, strict=True):
-        print_left_out(unread, name, reading, threshold, totals)
+        print(f"\nleft out: {name}")
+        print_left_out(cases, unread, candidates, reading, threshold)
     if "--write" in sys.argv:
-        write_weights(fit(build_design(unread)), threshold, len(unread))
+        write_weights(fit(build_design(candidates)), threshold, len(candidates))
 
 
 if __name__ == "__main__":

@@ -35,8 +35,7 @@ def test_names_are_those_of_the_tables():
         "So it is Mars.",
         "Venus, Mars, Jupiter and Saturn are planets. If so, Mars is not one.",
         "A and C are wrong. B is right!\n\n**Answer:** B\n\nLet me know.",
-        "1. Venus\n2. Mars\nNone of these.",
-        "? " * 1500 + "B?",
+        "1. Venus is hot.\n2. Mars is red.\nSo it would be the last of these.",
     ],
 )
 def test_each_number_is_between_0_and_1(text):
@@ -46,7 +45,7 @@ def test_each_number_is_between_0_and_1(text):
 
 
 def test_a_sentence_counts_less_for_each_choice_that_it_mentions_and_for_each_sentence_after_it():
-    venus, mars, *_ = describe("Therefore Venus or Mars turns quickly.\nNobody can change that.").choices
+    venus, mars, *_ = describe("Therefore Venus or Mars turns quickly.\nNobody can change this fact.").choices
     assert venus["concluded"] == mars["concluded"] == pytest.approx(DECAY / 2)
     assert venus["last_sentence"] == 0.5
     assert venus["sentences_after"] == 0.5 / 4
@@ -93,6 +92,22 @@ def test_only_the_start_and_the_end_of_a_text_are_read():
     middles = ["", "Jupiter is the answer. " * 10, "(" * 200_000, "So Saturn, " * 50_000]
     features = [describe(start[:LONGEST_START] + middle + end[-LONGEST_END:]) for middle in middles]
     assert all(one.choices == features[0].choices for one in features)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mars turns quickly. Shall I go on?",
+        "Mars turns quickly. I cannot tell which one is meant.",
+        "Mars turns quickly. None of the options is right.",
+        "Mars turns quickly, as many other bodies in the system of planets around the Sun do, and therefore it can",
+        "Mars turns quickly.\n\n### Answer\nPluto.",
+        "B turns quickly.",
+    ],
+)
+def test_a_text_that_asks_refuses_breaks_off_or_concludes_otherwise_has_no_features(text):
+    assert describe("Mars turns quickly. It is small.") is not None
+    assert describe(text) is None
 
 
 def test_a_text_without_sentences_or_a_question_without_choices_has_no_features():

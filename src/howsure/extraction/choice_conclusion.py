@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from howsure.extraction.conclusion_features import ConclusionFeatures, describe_conclusion
+from howsure.extraction.conclusion_features import describe_conclusion
 from howsure.extraction.vocabulary import Vocabulary
 
-__all__ = ["ConclusionWeights", "find_likely", "load_weights", "weigh_conclusion"]
+__all__ = ["ConclusionWeights", "load_weights", "weigh_conclusion"]
 
 
 class ConclusionWeights(NamedTuple):
@@ -71,15 +71,8 @@ def weigh_conclusion(text: str, words: Vocabulary, question: str) -> int | None:
     none = _add(features.text, table.text)
     most = max(*scores, none)
     total = math.exp(none - most) + sum(math.exp(score - most) for score in scores)
-    place = find_likely(features, [math.exp(score - most) / total for score in scores])
-    return place if place is not None and math.exp(scores[place] - most) / total >= table.threshold else None
-
-
-def find_likely(features: ConclusionFeatures, probabilities: list[float]) -> int | None:
-    """Return the choice with the largest probability; None where the text breaks off and does not end with it."""
-    place = max(range(len(probabilities)), key=probabilities.__getitem__)
-    breaks_off = features.text["breaks_off"] and not features.choices[place]["ends_text"]
-    return None if breaks_off else place
+    place = max(range(len(scores)), key=scores.__getitem__)
+    return place if math.exp(scores[place] - most) / total >= table.threshold else None
 
 
 def _add(row: Mapping[str, float], weights: Mapping[str, float]) -> float:

@@ -45,6 +45,8 @@ SHORTEST_STEM, LONGEST_STEM = 4, 8
 QUESTION_WORD = 0.3
 #: Characters between two mentions that share a predicate.
 LONGEST_CHAIN = 40
+#: Most places of a sentence that are read, from its end.
+MOST_PLACES = 24
 
 _WORD = re.compile(r"\d+(?:[.,/:]\d+)*|[^\W\d_]+")
 _CLAUSE = re.compile(
@@ -120,7 +122,7 @@ _SENTENCE_BREAK = re.compile(r"[.!?]\s+")
 _OPTIONS_LINE = re.compile(r"\n[ \t]*(?:Options:|Choices:|Answer Choices:|[-(]?[Aa1][).:][ ])", re.IGNORECASE)
 _NAMED_LABEL = re.compile(
     rf"\b(?:{OPTION_NOUNS}|statement|sentence|ending|solution|description|suspect|answer|title|argument|claim|letter|measure"
-    r"|plan|approach|study|passage|number|that\sof|in|is|with|for|get)\s+[*(\"'\[]{0,4}$",
+    r"|plan|approach|study|passage|number|that\sof)\s+[*(\"'\[]{0,4}$",
     re.IGNORECASE,
 )
 _JOINED_LABEL = re.compile(
@@ -148,6 +150,14 @@ _CHAIN = re.compile(
 )
 _SO_IS = re.compile(r"\b(?:so|neither|nor)\s+(?:is|are|does|do)\s*$")
 _TOGETHER = ({"label", "text"}, {"both", "label"}, {"both", "text"})
+_EQUALS = re.compile(r"(?<![<>!=])=(?!=)")
+_OTHERS_THINK = re.compile(
+    r"\b(?:some|many|most|other)\s+(?:people|students|experts|historians|would|might|say)\b"
+    r"|\b(?:one|you|people|they)\s+(?:could|might|think|say|choose|assume|confuse)\b|\bentweder\b",
+    re.IGNORECASE,
+)
+_NEGATED_VERB = re.compile(r"\b(?:do|does|did|can|could|would)(?:\s+not|n['’]t)\b", re.IGNORECASE)
+_OWN_VIEW = re.compile(r"\b(?:but|however|so|therefore|I\s(?:think|believe|would)|I['’]d)\b")
 _PART_BREAK = re.compile(r"[,;:]\s")
 _ASIDE = re.compile(r"[*_\"'”]*\s*\([^()]*\)")
 _LABEL_IN_BRACKETS = re.compile(r"\((\w{1,4})\)")
@@ -180,14 +190,14 @@ class ChoiceMention(NamedTuple):
     strength: float
     """How much it counts, from 0 to 1."""
     kind: str
-    """"label", "text", "both", "words" or "pronoun"."""
+    """"label", "position", "text", "both", "words" or "pronoun"."""
     is_denied: bool
     is_supported: bool
     is_considered: bool
     is_odd: bool
     """Whether it is said to be what a question for an exception, or for what is false, asks for."""
-    clause: str
-    """The words around it."""
+    part: str
+    """The words around it, up to the mentions of other choices."""
 
 
 class QuestionWords(NamedTuple):
@@ -297,23 +307,20 @@ def read_mentions(sentence: str, words: Vocabulary, about: QuestionWords) -> dic
     plain = " ".join(words.without_latex(sentence).split())
     lower = plain.casefold()
     lower = lower if len(lower) == len(plain) else plain.lower()
-    places = sorted(_find_places(plain, lower, words, about))
+    places = sorted(_find_places(plain, lower, words, about))[-MOST_PLACES:]
     clauses = _LABEL_IN_BRACKETS.sub(r" \1 ", lower)
-    around = [_find_clause(clauses, place) for place in places]
-    predicates = [
-        _read_clause(plain, place, clause, words, about) for place, clause in zip(places, around, strict=True)
-    ]
+    predicates = [_read_clause(plain, place, _find_clause(clauses, place), words, about) for place in places]
     _share_predicates(clauses, places, predicates)
     mentions: dict[int, ChoiceMention] = {}
-    for place, clause, one in zip(places, around, predicates, strict=True):
+    for place, one in zip(places, predicates, strict=True):
         old = mentions.get(place.choice)
-        start, kind = place.start, place.kind
+        start, kind, part = place.start, place.kind, _find_part(lower, place, places)
         if old is not None and {old.kind, kind} in _TOGETHER:
-            start, kind = old.start, "both"
+            start, kind, part = old.start, "both", f"{old.part} {part}"
             both = _Predicate(*(ours or theirs for ours, theirs in zip(one, old[4:8], strict=True)))
         else:
             both = one._replace(is_supported=one.is_supported or (old is not None and old.is_supported))
-        mentions[place.choice] = ChoiceMention(start, place.end, place.strength, kind, *both, clause)
+        mentions[place.choice] = ChoiceMention(start, place.end, place.strength, kind, *both, part)
     return mentions
 
 
@@ -366,7 +373,7 @@ def _find_labels(sentence: str, words: Vocabulary, about: QuestionWords) -> Iter
         else:
             choice = len(words.folded) if words.labels.has_digits else int(match["number"]) - 1
         if choice < len(words.folded):
-            yield _Place(match.start(), match.end(), choice, 1.0, "label")
+            yield _Place(match.start(), match.end(), choice, 1.0, "position")
 
 
 def _is_marked(sentence: str, mention: re.Match[str]) -> bool:
@@ -440,6 +447,14 @@ def _find_clause(sentence: str, place: _Place) -> str:
     return f"{sentence[cut : place.start]} {sentence[end : stop.start() if stop else len(sentence)]}"
 
 
+def _find_part(sentence: str, place: _Place, places: list[_Place]) -> str:
+    """Return the part of a sentence around a place, up to the places of other choices."""
+    others = [other for other in places if other.choice != place.choice]
+    start = max((other.end for other in others if other.end <= place.start), default=0)
+    stop = min((other.start for other in others if other.start >= place.end), default=len(sentence))
+    return sentence[start:stop]
+
+
 def _read_clause(sentence: str, place: _Place, clause: str, words: Vocabulary, about: QuestionWords) -> _Predicate:
     """Return what a clause of a sentence says of the choice that it mentions."""
     is_negated, is_rejected = _NEGATED.search(clause) is not None, _REJECTED.search(clause) is not None
@@ -449,13 +464,18 @@ def _read_clause(sentence: str, place: _Place, clause: str, words: Vocabulary, a
         is_denied, is_odd = is_rejected or (is_negated and not about.asks_wrong), is_negated and about.asks_wrong
     before = sentence[: place.start]
     part = _PART_BREAK.split(before)[-1]
-    is_open = sentence.rstrip("*_ )\"'").endswith("?") or _counts_others(sentence, place, words, about)
-    is_posed = is_considered(part) or _POSED.search(part) is not None or is_reported(before)
+    is_open = sentence.rstrip("*_ )\"'").endswith("?") or _is_operand(sentence, place, words, about)
+    is_posed = (
+        is_considered(_NEGATED_VERB.sub("", part) if about.asks_wrong else part) or _POSED.search(part) is not None
+    )
+    is_posed = is_posed or is_reported(before) or _OTHERS_THINK.search(_OWN_VIEW.split(before)[-1]) is not None
     return _Predicate(is_denied, _SUPPORTED.search(clause) is not None, is_open or is_posed, is_odd)
 
 
-def _counts_others(sentence: str, place: _Place, words: Vocabulary, about: QuestionWords) -> bool:
-    """Return whether a number counts what the question does not ask for: "6 carbon atoms" where it asks for isomers."""
+def _is_operand(sentence: str, place: _Place, words: Vocabulary, about: QuestionWords) -> bool:
+    """Return whether a number is before a result, or counts what is not asked for: "6 carbon atoms" for isomers."""
+    if about.are_numbers[place.choice] and place.kind != "label" and _EQUALS.search(sentence, place.end):
+        return True
     noun = _NOUN_BEHIND.match(sentence, place.end) if words.folded[place.choice].isdigit() else None
     return noun is not None and stem_word(noun[1].casefold()) not in about.stems
 

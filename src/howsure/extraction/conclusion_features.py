@@ -41,6 +41,7 @@ CHOICE_FEATURES = {
     "concluded": "a sentence with words such as therefore, overall, answer or go with mentions it",
     "supported": "a sentence with words such as correct, best or fits mentions it",
     "echoes_most": "of the sentences that mention choices, its own has most words of the question",
+    "echo_lead": "words of the question that they have more than the other sentences, as a share of all",
     "first_sentence": "the first sentence mentions it",
     "share_denied": "its mentions that are denied",
     "others_denied": "the other choices whose last mention is denied",
@@ -50,22 +51,20 @@ CHOICE_FEATURES = {
     "ends_text": "the last mention ends its sentence",
     "begins_sentence": "the last sentence mentions it first and others behind it",
     "hedged": "the last sentence has words such as if, maybe or some",
-    "single_label": "the text is one sentence with only a label",
     "odd_one": "the question asks for an exception, and a sentence says that it is one",
 }
 #: Feature of a text, for the alternative that it gives no choice -> what it is.
 TEXT_FEATURES = {
     "constant": "1",
-    "refused": "its last sentences have words such as cannot tell, none of, both or unclear",
-    "asks": "it ends with a question",
-    "breaks_off": "it ends within a sentence",
     "asks_for_wrong": "the question asks for an exception or for what is false",
 }
 _HEADING = re.compile(
-    r"\s*(?:\(?\d{1,2}[.)]\s*$|[*_]{2}[^*_.\n]{1,40}[.:]$|#{1,6}\s|[*_]{2}[^*_\n]{1,60}[*_]{2}[:.]?\s*$|[^.!?\n]{1,50}:[*_\s]*$)"
+    r"\s*(?:\(?[A-Z\d]{1,2}[.)]\s*$|[*_]{2}[^*_.\n]{1,40}[.:]$|#{1,6}\s|[*_]{2}[^*_\n]{1,60}[*_]{2}[:.]?\s*$|[^.!?\n]{1,50}:[*_\s]*$)"
 )
-# A line that goes on in the next one: "so we are left with".
-_CONTINUED = re.compile(r"\b(?:with|is|are|be|of|to|as|gives?|get|equals)[\s:]*$", re.IGNORECASE)
+# A line that goes on in the next one: "so we are left with", "i.e.".
+_CONTINUED = re.compile(
+    r"\b(?:with|is|are|be|of|to|as|gives?|get|equals|i\.e\.|e\.g\.|vs?\.|cf\.|Dr\.|St\.)[\s:]*$", re.IGNORECASE
+)
 _CONCLUDES = re.compile(
     any_of(
         *(
@@ -123,8 +122,9 @@ _HEDGED = re.compile(
 _REFUSED = re.compile(
     any_of(
         *("sorry", "unable", "cannot (?:tell|say|determine|answer|decide)", "can['’]t", "don['’]t (?:know|see|have)"),
-        *("do not know", "none of", "not sure", "unclear", "clarify", "depends", "not among", "not listed", "both"),
-        *("either", "all (?:of the|four|three)", "not (?:able|possible)", "please provide", "could you", "would you"),
+        *("do not know", "none of", "not sure", "unclear", "clarify", "depends", "not among", "not listed"),
+        *("both (?:answers|options|are|of|could|may|seem|play)", "either (?:of|one|answer|option|could|may)"),
+        *("all (?:of the|four|three)", "not (?:able|possible)", "please provide", "could you", "would you"),
         *("as an ai", "neither", "isn['’]t among", "mistake in the question", "through [b-j]\\)"),
     )
     + r"(?!\w)"
@@ -155,7 +155,7 @@ class ConclusionFeatures(NamedTuple):
 
 
 def describe_conclusion(text: str, words: Vocabulary, question: str) -> ConclusionFeatures | None:
-    """Return what the sentences of a text say of each choice; None if it has no sentence.
+    """Return what the sentences of a text say of each choice; None if it has no sentence or does not conclude.
 
     Parameters
     ----------
@@ -179,20 +179,37 @@ def describe_conclusion(text: str, words: Vocabulary, question: str) -> Conclusi
         return None
     about = read_question(words, question)
     mentions = _read_all(sentences, words, about)
+    if _is_open(text, sentences, mentions, words):
+        return None
     evidence = [_weigh(sentence, some, about) for sentence, some in zip(sentences, mentions, strict=True)]
     features = [dict.fromkeys(CHOICE_FEATURES, 0.0) for _ in words.folded]
     _count_sentences(sentences, mentions, evidence, features)
     _count_echoes(sentences, mentions, evidence, about, features)
     _count_last(sentences, mentions, evidence, words, features)
     _count_denials(mentions, features)
-    facts = {
-        "constant": 1.0,
-        "refused": float(_REFUSED.search(" ".join(sentences[-REFUSING:]).casefold()) is not None),
-        "asks": float(text.rstrip().endswith("?")),
-        "breaks_off": float(len(text) > LONGEST_HEADING and text.rstrip(" \n*_`\")'”]|")[-1:] not in _STOPS),
-        "asks_for_wrong": float(about.asks_wrong),
-    }
-    return ConclusionFeatures(features, facts)
+    return ConclusionFeatures(features, {"constant": 1.0, "asks_for_wrong": float(about.asks_wrong)})
+
+
+def _is_open(
+    text: str, sentences: Sequence[str], mentions: Sequence[dict[int, ChoiceMention]], words: Vocabulary
+) -> bool:
+    """Return whether a text does not conclude with a choice: it asks, refuses, breaks off, or concludes with no choice.
+
+    One that breaks off must end with a choice. A single sentence with only a label is left to the rules.
+    """
+    if text.rstrip().endswith("?") or _REFUSED.search(" ".join(sentences[-REFUSING:]).casefold()):
+        return True
+    if len(text) > LONGEST_HEADING and text.rstrip(" \n*_`\")'”]|")[-1:] not in _STOPS:
+        last = " ".join(words.without_latex(sentences[-1]).split())
+        return not any(_ends_with(last, one) for one in mentions[-1].values())
+    if not mentions[-1] and _CONCLUDES.search(sentences[-1].casefold()):
+        return True
+    return len(sentences) == 1 and all(one.kind == "label" for one in mentions[0].values())
+
+
+def _ends_with(sentence: str, mention: ChoiceMention) -> bool:
+    """Return whether a sentence without spare spaces ends with the mention of a choice."""
+    return mention.kind != "pronoun" and not sentence[mention.end :].strip(LOOSE + ")]")
 
 
 def _select_sentences(text: str, words: Vocabulary) -> list[str]:
@@ -210,6 +227,8 @@ def _select_sentences(text: str, words: Vocabulary) -> list[str]:
         sentence = part.replace(JOINER, " ")
         if not sentence.strip(LOOSE + "\n\r-#>|"):
             continue
+        if heading.rstrip().endswith(":") and _ITEM.match(sentence):
+            heading = ""  # "The options are:"
         is_heading = len(sentence) <= LONGEST_HEADING and _HEADING.match(sentence) is not None
         if len(heading) <= LONGEST_SENTENCE and (is_heading or _CONTINUED.search(sentence)):
             heading += f"{sentence.strip()} "
@@ -300,10 +319,13 @@ def _count_echoes(
     echoes = [0.0] * len(features)
     for sentence, some, weights in zip(sentences, mentions, evidence, strict=True):
         for place, weight in weights.items():
-            stems = find_stems(some[place].clause if len(some) > 1 else sentence)
+            stems = find_stems(some[place].part if len(some) > 1 else sentence)
             echoes[place] = max(echoes[place], weight * len(about.own.intersection(stems)))
     for echo, row in zip(echoes, features, strict=True):
         row["echoes_most"] = float(echo == max(echoes) > 0)
+        others = sorted(echoes)[-2:]
+        lead = echo - (others[0] if echo == others[1] else others[1])
+        row["echo_lead"] = max(0.0, lead) / max(1, len(about.own))
 
 
 def _count_last(
@@ -326,10 +348,9 @@ def _count_last(
             "sentences_after": weight * after,
             "label_in_last": weight * (one.kind == "label"),
             "label_and_text": weight * (one.kind == "both"),
-            "ends_text": weight * (not plain[one.end :].strip(LOOSE + ")]")),
+            "ends_text": weight * _ends_with(plain, one),
             "begins_sentence": float(len(some) > 1 and one.start == min(other.start for other in some.values())),
             "hedged": weight * is_hedged,
-            "single_label": float(one.kind == "label" and len(sentences) == 1),
         }
 
 
