@@ -54,8 +54,10 @@ from howsure.reporting.sections.noise import describe_noise_parts, describe_vari
 from howsure.reporting.sections.repeats import describe_days, draw_days
 from howsure.reporting.sections.score_table import describe_scores, mean_question_scores, order_models, pick_spaced
 from howsure.reporting.sections.summary import describe_claim, judge_pairs, judge_reference
+from howsure.reporting.sections.training_curves import TITLE, describe_curve, draw_curve
 from howsure.reporting.sentences.prompt_variants import describe_convergence, describe_spread
-from howsure.stats.comparisons import Pairs, compare_with_reference
+from howsure.stats.comparisons import Curve, Pairs, compare_with_reference, order_checkpoints
+from howsure.stats.comparisons import curve as follow_checkpoints
 from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.claims import BETA_ROWS, MOMENTS, BetaRows, check_choice
@@ -75,6 +77,7 @@ __all__ = [
     "convergence",
     "convergence_bands",
     "costs",
+    "curve",
     "days",
     "difficulty",
     "distributions",
@@ -100,7 +103,7 @@ WIDTH = 560
 CellsInput = Data | Evaluations | Cells | Cube | Iterable[Cells | Cube]
 
 #: What `howsure.read` returns or takes, cells of one benchmark or of several, or a result computed from them.
-FigureInput = Data | Evaluations | Cells | Cube | CostScores | Pairs | Scores | Results | Iterable[Cells | Cube]
+FigureInput = Data | Evaluations | Cells | Cube | CostScores | Curve | Pairs | Scores | Results | Iterable[Cells | Cube]
 
 #: What `howsure.read` returns or takes, cubes of one benchmark or of several, or a result of `howsure.variants`.
 VariantInput = Data | Evaluations | Cube | VariantSummary | Results | Iterable[Cube]
@@ -678,6 +681,64 @@ def days(
         raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
     caption = describe_days(daily, [*by_score, *daily.reasons])
     return _add_title(draw_days(daily, order), "Do scores change from day to day?", caption)
+
+
+def curve(
+    runs: FigureInput,
+    checkpoints: Sequence[str] | None = None,
+    *,
+    benchmark: str | None = None,
+    level: float | None = None,
+) -> Chart:
+    """Draw the score of each checkpoint of a training run with its intervals, and mark what changed.
+
+    Parameters
+    ----------
+    runs
+        Cells whose models are checkpoints, or a result of `howsure.curve`.
+    checkpoints
+        Checkpoints of cells in their order; default: the models whose names differ in one number, by that number.
+    benchmark
+        As for `forest`.
+    level
+        Level of the intervals and tests of cells, in (0, 1); default: 0.95, or the level of the result.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Raises
+    ------
+    InputError
+        If there are several benchmarks or training runs and none is named, or names or a level are given for a result.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[0, 0], [0, 1], [0, 0]], [[1, 0], [0, 1], [1, 0]], [[1, 1], [1, 1], [1, 0]]]
+    >>> cells = hs.Cells.from_scores("demo", ["step 10", "step 100", "step 20"], ["p", "q", "r"], scores)
+    >>> curve(cells).to_dict()["title"]["text"]
+    ['What changed along the training run?']
+    """
+    parts = [part for part in _list_parts(runs, (Curve, Cells)) if isinstance(part, Curve)]
+    if benchmark is not None:
+        parts = [part for part in parts if part.benchmark == benchmark]
+    if len(parts) > len({part.benchmark for part in parts}):
+        remedy = "name the checkpoints of one in hs.curve(..., order=[...])"
+        raise InputError(f"{len(parts)} training runs", where="howsure.figures", remedy=remedy)
+    part = _select_benchmark(runs, benchmark, (Curve, Cells))
+    if isinstance(part, Curve):
+        if checkpoints is not None or level is not None:
+            what = "checkpoints or a level for a result of hs.curve, which has its own"
+            raise InputError(what, where="howsure.figures", remedy="give them to hs.curve, or give the cells")
+        result = part
+    else:
+        series = [list(checkpoints)] if checkpoints is not None else order_checkpoints(part.models)[0]
+        if len(series) != 1:
+            remedy = "name the checkpoints in their order: checkpoints=[...]"
+            raise InputError(f"{len(series)} training runs", where=part.benchmark, remedy=remedy)
+        result = follow_checkpoints(part, series[0], level=0.95 if level is None else level)
+    return _add_title(draw_curve(result), TITLE, describe_curve(result))
 
 
 def costs(result: CostScores | Results, models: Sequence[str] | None = None, *, benchmark: str | None = None) -> Chart:

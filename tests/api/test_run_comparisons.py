@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 import howsure as hs
-from howsure.api.run_comparisons import order_checkpoints
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
@@ -23,25 +22,12 @@ def draw_cells(models, questions=60, k=4, seed=5):
     return hs.Cells.from_scores("demo", list(models), [f"q{q}" for q in range(questions)], [s.tolist() for s in scores])
 
 
-@pytest.mark.parametrize(
-    ("labels", "groups", "single"),
-    [
-        (["m-100", "m-20", "m-3"], [["m-3", "m-20", "m-100"]], []),
-        (["pythia-70m step1000", "pythia-70m step512", "pythia-1b step1"], [["pythia-70m step512", "pythia-70m step1000"]], ["pythia-1b step1"]),
-        (["a 16B tokens", "a 500M tokens", "a 2T tokens"], [["a 500M tokens", "a 16B tokens", "a 2T tokens"]], []),
-        (["x-7b-step10", "x-7b-step9", "x-13b-step9", "x-13b-step20"], [["x-7b-step9", "x-7b-step10"], ["x-13b-step9", "x-13b-step20"]], []),
-        (["0.5 epoch", "0.25 epoch"], [["0.25 epoch", "0.5 epoch"]], []),
-        (["one", "two"], [], ["one", "two"]),
-        (["100", "20"], [["20", "100"]], []),
-    ],
-)  # fmt: skip
-def test_checkpoints_are_ordered_by_the_number_that_differs(labels, groups, single):
-    assert order_checkpoints(labels) == (groups, single)
-
-
-def test_labels_that_differ_in_two_numbers_need_an_order():
-    with pytest.raises(InputError, match="--order"):
-        order_checkpoints(["a-1-2", "a-2-3"])
+def test_a_change_beyond_sampling_noise_is_noted_in_a_narrow_table():
+    cells = draw_cells({"m step 10": -0.3, "m step 50": 0.2, "m step 200": 0.2}, seed=6)
+    result = hs.curve(cells)
+    assert [verdict.partition(" ")[0] for verdict in result["verdict"]] == ["", "beyond", "within"]
+    assert ["beyond sampling noise" in note for note in result["note"]] == [False, True, False]
+    assert "the change since the checkpoint before is beyond sampling noise" in " ".join(result.fit_text(80).split())
 
 
 def test_a_curve_is_the_scores_and_the_paired_differences():

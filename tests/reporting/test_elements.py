@@ -14,6 +14,7 @@ from helpers.planted_runs import drawn, pooled, runs_of
 from howsure import reporting
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
+from howsure.stats.core.cells import Cells
 from howsure.stats.planning import ModelUsage
 from howsure.stats.questions.consistency import AnswerCounts
 
@@ -41,9 +42,16 @@ def with_runs():
     return ReportData([pooled(runs)], repeats={"b": runs}, answers={"b": answers}, usage={"b": usage})
 
 
+def with_checkpoints():
+    """Three checkpoints of one training run, each better than the one before."""
+    scores = (np.arange(30)[None, :, None] < np.array([10, 15, 25])[:, None, None]).astype(float)
+    names = [f"m step {step}" for step in (100, 200, 1000)]
+    return ReportData([Cells.from_scores("b", names, [f"q{i}" for i in range(30)], scores.tolist())])
+
+
 @pytest.fixture(scope="module")
 def specs():
-    pages = [build_page(data) for data in (with_prompts(), with_runs())]
+    pages = [build_page(data) for data in (with_prompts(), with_runs(), with_checkpoints())]
     return {figure.id.removeprefix("b1-"): figure.spec for page in pages for figure in page.figures}
 
 

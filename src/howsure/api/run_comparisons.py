@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from howsure.readers.sources import Data
 from howsure.safe_text import inflect_text
 from howsure.stats import comparisons
 from howsure.stats import repeats as run_statistics
+from howsure.stats.comparisons import order_checkpoints
 from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, IntArray
 from howsure.stats.core.claims import (
     PROVIDER_METHODS,
@@ -31,14 +31,6 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.results import Result, Results
 from howsure.stats.repeats import CompletionCounts
-
-#: A number in a label, with a unit such as the B of 16B tokens.
-_NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?:[kKmMbBtT](?![a-zA-Z]))?")
-_UNITS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-#: Words before a number that make it the position of a checkpoint.
-_POSITION = re.compile(
-    r"(?:step|steps|checkpoint|ckpt|iter|iteration|epoch|tokens|global_step)[\s_=:-]*$", re.IGNORECASE
-)
 
 
 def curve(
@@ -131,61 +123,6 @@ def curve(
 def _list_first(names: Sequence[str]) -> str:
     """Return the first three names, and "..." where there are more."""
     return f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
-
-
-def order_checkpoints(labels: Iterable[str]) -> tuple[list[list[str]], list[str]]:
-    """Group labels that differ in one number alone, each group in the order of that number.
-
-    Parameters
-    ----------
-    labels
-        Labels of models, without duplicates.
-
-    Returns
-    -------
-    tuple
-        Groups of two or more labels, and the labels that are in none.
-
-    Raises
-    ------
-    InputError
-        Where labels that are alike but for their numbers differ in several of them, and no word such as `step` says
-        which one is the position.
-
-    Examples
-    --------
-    >>> order_checkpoints(["a-7b step 2k", "a-7b step 500", "b step 1", "c"])
-    ([['a-7b step 500', 'a-7b step 2k']], ['b step 1', 'c'])
-    """
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for label in labels:
-        alike.setdefault(tuple(_NUMBER.split(label)), []).append(label)
-    groups: list[list[str]] = []
-    single: list[str] = []
-    for parts, names in alike.items():
-        if len(names) < 2:
-            single += names
-            continue
-        numbers = {name: [_parse_number(text) for text in _NUMBER.findall(name)] for name in names}
-        varying = [i for i in range(len(parts) - 1) if len({row[i] for row in numbers.values()}) > 1]
-        positions = [i for i in varying if _POSITION.search(parts[i])] or varying
-        if len(positions) > 1:
-            raise InputError(
-                f"{names[0]!r} and {names[1]!r} differ in several numbers",
-                where="curve",
-                remedy="name the checkpoints in their order: --order FIRST,SECOND,...",
-            )
-        (position,) = positions
-        series: dict[tuple[float, ...], list[str]] = {}
-        for name in names:
-            fixed = tuple(number for i, number in enumerate(numbers[name]) if i != position)
-            series.setdefault(fixed, []).append(name)
-        for members in series.values():
-            if len(members) > 1:
-                groups.append(sorted(members, key=lambda name: numbers[name][position]))
-            else:
-                single += members
-    return groups, single
 
 
 def run_widths(
@@ -322,12 +259,6 @@ def _count_completions(
         n_scores=count(len(scores[benchmark, *cell]) for cell in cells),
         same_pairs=count(sum(n * (n - 1) // 2 for n in texts.values()) for texts in cells.values()),
     )
-
-
-def _parse_number(text: str) -> float:
-    """Return the value of a number with or without a unit."""
-    unit = _UNITS.get(text[-1].lower())
-    return float(text) if unit is None else float(text[:-1]) * unit
 
 
 def _check_known(benchmarks: Iterable[Cells], names: Iterable[str]) -> None:

@@ -40,6 +40,7 @@ from howsure.reporting.sections.summary import (
     find_best_models,
     judge_pairs,
 )
+from howsure.reporting.sections.training_curves import build_training_section
 from howsure.reporting.sentences.prompt_variants import CLAIM_OVER_PROMPTS, collect_benchmark_score_warnings
 from howsure.reporting.sentences.unparsed_answers import describe_parser_warning
 from howsure.stats.comparisons import Pairs, pairs, rank
@@ -178,6 +179,8 @@ class BenchmarkReport:
             chosen_by_scores=not self.is_reference_named,
             over_prompts=not has_questions,
         )
+        if has_questions and (training := build_training_section(cells, builder, level=self.level)) is not None:
+            yield training
         if self.data.usage and has_questions:
             yield build_cost_section(compare_costs(cells, self.data.usage, level=self.level), self.order, builder)
         yield build_noise_section(self.scores, self.order, self.prompts, builder, has_questions=has_questions)

@@ -7,10 +7,12 @@ ranking            `rank`: confidence sets for ranks; chances of a wrong order
 combine            `combine`: one statement about two models from several benchmarks
 unpaired           `compare_unpaired`: what pairing is worth
 greedy             `compare_greedy`: greedy decoding beside sampling
+checkpoints        `order_checkpoints`: labels of checkpoints by the number in them
 curve              `curve`: a score along the checkpoints of a training run
 providers          `providers`: whether two providers of one model score the same
 """
 
+from howsure.stats.comparisons.checkpoints import find_training_runs, order_checkpoints, read_positions
 from howsure.stats.comparisons.combine import (
     BenchmarkMeans,
     Combination,
@@ -62,9 +64,12 @@ __all__ = [
     "count_moved_models",
     "covariance_of_means",
     "curve",
+    "find_training_runs",
+    "order_checkpoints",
     "p_above",
     "pairs",
     "providers",
     "rank",
+    "read_positions",
     "wrong_order",
 ]

@@ -60,6 +60,11 @@ class Curve(Result):
     level: float = 0.95
 
     @property
+    def benchmark(self) -> str:
+        """Name of the benchmark."""
+        return self.total.benchmark
+
+    @property
     def checkpoints(self) -> tuple[str, ...]:
         """Names, in order."""
         return self.total.models
@@ -73,6 +78,7 @@ class Curve(Result):
             np.where(itself, np.nan, [getattr(interval, name)[0] for interval in between])
             for name in ("low", "high", "p_value")
         )
+        steps = self._tabulate_steps()
         return make_columns(
             len(self.checkpoints),
             benchmark=self.total.benchmark,
@@ -88,9 +94,9 @@ class Curve(Result):
             high_difference=high,
             p_value=p_value,
             p_holm=holm(p_value),
-            **self._tabulate_steps(),
+            **steps,
             level=self.level,
-            note=self._note(itself),
+            note=self._note(itself, steps["p_change"]),
         )
 
     def _tabulate_steps(self) -> Columns:
@@ -106,7 +112,7 @@ class Curve(Result):
         """Return one number of each difference, shape (C,)."""
         return np.array([getattr(difference, name)[0] for difference in self.differences], float)
 
-    def _note(self, itself: NDArray[np.bool_]) -> NDArray[np.object_]:
+    def _note(self, itself: NDArray[np.bool_], p_change: FloatArray) -> NDArray[np.object_]:
         """Return the note of each checkpoint."""
         reasons = np.array(self.total.reasons, dtype=object)
         variance, N, data = self._each("variance"), self._each("n_questions"), self._each("data")
@@ -114,6 +120,8 @@ class Curve(Result):
         more = notes(
             {
                 "the reference": itself,
+                # a narrow table has no room for the verdict
+                "the change since the checkpoint before is beyond sampling noise": p_change < 1 - self.level,
                 "no question in common with the reference": N == 0,
                 "the difference is on the questions that both answered": (N > 0)
                 & ((self.total.n_questions != N) | (self.total.n_questions[self.reference] != N)),
