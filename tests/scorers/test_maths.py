@@ -8,6 +8,7 @@ import pytest
 from helpers.scored_runs import context
 
 from howsure.errors import InputError
+from howsure.extraction.completion_context import CompletionContext
 from howsure.rescoring.rescore import build_run_scorer
 from howsure.scorers import maths
 from howsure.scorers.scorer_parts import ScoringItem
@@ -97,3 +98,32 @@ def test_maths_names_the_library_in_its_version_and_the_extra_where_it_is_absent
     monkeypatch.setattr(maths.util, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r'not installed; pip install "howsure\[maths\]"'):
         build_run_scorer("maths", context())
+
+
+@pytest.fixture(scope="module")
+def maths_scorer():
+    """The scorer `maths`."""
+    scorer = maths.build_maths_scorer("maths", "test")
+    yield scorer
+    scorer.close()
+
+
+@pytest.mark.parametrize("repeated", ["(", "\\frac", "x=", "1 and ", "-", "\\boxed{"])
+def test_a_sign_over_and_over_is_too_long_to_parse(repeated, maths_scorer):
+    """Kind of truth: the reason that is documented. Without it math-verify takes more than its 5 seconds."""
+    text = repeated * (16_000 // len(repeated))
+    item = ScoringItem("b", "q", "v", "5", CompletionContext())
+    assert maths_scorer.score(f"${text}$", item).rule == "too long to parse"
+
+
+@pytest.mark.parametrize(
+    ("completion", "target"),
+    [
+        (r"So $x = \boxed{3}$ or $x = \boxed{5}$.", "3, 5"),
+        (r"The roots are \(\boxed{2}\) and \(\boxed{-\frac{1}{2}}\).", r"2, -\frac{1}{2}"),
+        ("We need 0 < x and x ≤ 4.\n\nThe domain is **(0, 4]**.", "(0, 4]"),
+    ],
+)
+def test_several_boxes_and_an_interval_in_bold_are_one_answer(completion, target, maths_scorer):
+    """Kind of truth: readings by hand."""
+    assert maths_scorer.score(completion, ScoringItem("b", "q", "v", target, CompletionContext())).score == 1

@@ -22,6 +22,12 @@ __all__ = ["build_maths_scorer", "compare_maths"]
 
 #: Processor time that the comparison of one completion may take, in seconds.
 SECONDS = 5.0
+#: Longest stated answer that is parsed, in characters: math-verify takes seconds on longer formulas.
+LONGEST_STATEMENT = 1000
+# A bracket or command of a formula over and over, and a few characters many times: math-verify takes minutes on these.
+_REPEATED_SIGN = re.compile(
+    r"([(\[{|^√$\\])(?:\s*\1){30,}|(\\[a-z]+\{?)(?:\s*\2){30,}|(?P<few>[\s\S]{1,8}?)(?P=few){200,}"
+)
 _BOXED = re.compile(r"\\boxed\{(.*)\}", re.DOTALL)
 _DOLLARS = re.compile(r"\$\$?[^$]+\$\$?")
 # Words between formulas that make a list of them.
@@ -96,8 +102,13 @@ _AFTER_ANSWER = re.compile(
     r"|;\sthe\s(?:other|others|rest)\b[^\n]*)[\s.✓]*$",
     re.IGNORECASE,
 )
-# "**3√13**", and "25π ≈ 78.54": the number is only near.
-_BOLD_FORMULA = re.compile(r"\*\*([^*\nA-Za-z]*[√π][^*\nA-Za-z]*)\*\*")
+# "$x = \\boxed{3}$ or $x = \\boxed{5}$": several solutions, each in a box of its own.
+_IN_BOX = r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+_TWO_BOXES = re.compile(
+    rf"{_IN_BOX}[$\s]*(?:\\[)\]])?\s*(?:,\s*)?(?:and|or)?\s*(?:\\[(\[])?[$\s]*(?:[a-z]\s*=\s*)?{_IN_BOX}"
+)
+# "**3√13**", "**(0, 4]**", and "25π ≈ 78.54": the number is only near.
+_BOLD_FORMULA = re.compile(r"\*\*([^*\nA-Za-z]*[√π(\[][^*\nA-Za-z]*)\*\*")
 _NEAR = re.compile(r"(?<=[π√\w)}])\s?(?:≈|~|\\approx)\s?\d[\d.,]*(?:\s[a-zA-Z²³]+)?(?=[\s.$*]*$)")
 # The last line of a chain of equations.
 _ALIGNED = re.compile(
@@ -142,10 +153,23 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
         completion = remove_run_on(completion, item.context)
         if ends_undecided(remove_reasoning(completion)):
             return ScoredAnswer(0.0, None, "undecided")
+        if is_too_long(completion):
+            return ScoredAnswer(0.0, None, "too long to parse")
         return score_cached(completion, item.target, item.context.truncated)
 
     version = f"math-verify-{metadata.version('math-verify')}-{hash_code('scorers.maths', 'extraction')}"
     return Scorer(spec, version, score, pool.close, in_subprocess=True)
+
+
+def is_too_long(completion: str) -> bool:
+    """Return whether math-verify would take seconds on a completion: a long stated formula, or a sign over and over.
+
+    >>> is_too_long("(" * 16_000), is_too_long("So the answer is $x = 1$.")
+    (True, False)
+    """
+    if _REPEATED_SIGN.search(completion):
+        return True
+    return len(completion) > LONGEST_STATEMENT and len(_find_sentence(completion) or "") > LONGEST_STATEMENT
 
 
 def import_library() -> None:
@@ -158,6 +182,9 @@ def compare_maths(completion: str, target: str, is_cut: bool = False) -> tuple[s
 
     Of "25π ≈ 78.54" the exact number is the answer; the other one is also right, where the target has so many decimals.
     """
+    head, line_break, last = completion.rstrip().rpartition("\n")
+    if last.count("\\boxed") > 1:
+        completion = head + line_break + _TWO_BOXES.sub(r"\\boxed{\1, \2}", last)
     exact = _NEAR.sub("", completion)
     answer, score = _compare_exact(exact, target, is_cut)
     if exact != completion and not score and (near := _compare_exact(completion, target, is_cut))[1]:
