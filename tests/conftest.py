@@ -37,10 +37,16 @@ def pytest_collect_file():
     return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
 
 
-def pytest_collection_finish():
-    """Take the 20,000 collected tests out of what the garbage collector visits: they live as long as the process."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without the garbage collector, and take the 20,000 tests, which live long, out of what it visits later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture
