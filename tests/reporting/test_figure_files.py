@@ -219,7 +219,7 @@ def papers():
     ("width", "font_size"),
     [(3.3, 7), *(pytest.param(*size, marks=pytest.mark.long) for size in ((3.3, 8), (4.5, 8), (6.9, 9)))],
 )
-@pytest.mark.parametrize("data", ["models", "prompts"])
+@pytest.mark.parametrize("data", ["models", pytest.param("prompts", marks=pytest.mark.long)])
 def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, font_size):
     """By hand: boxes of the texts from their letters, as the font's published metrics have them."""
     style = figure_files.FigureStyle(width=width, font_size=font_size)
@@ -269,7 +269,7 @@ def test_no_text_is_cut_where_some_of_the_models_are_drawn(n_models):
             assert find_faults(svg, smallest=8 - 1e-6, largest=9, width=72 * width + 14) == [], figure.id
 
 
-@pytest.mark.parametrize("data", ["models", "prompts"])
+@pytest.mark.parametrize("data", [pytest.param("models", marks=pytest.mark.long), "prompts"])
 def test_every_text_on_a_dark_ground_is_light(papers, data):
     """Theory: contrast of 4.5 or more with the ground, by the formula of WCAG 2."""
 
@@ -359,6 +359,7 @@ def test_the_drawing_of_a_page_is_well_formed_and_has_nothing_that_its_policy_fo
     assert "<script>x</script>" not in page.html
 
 
+@pytest.mark.long
 def test_the_drawing_of_a_page_has_every_text_of_the_exported_figure():
     """Another program's output: the SVG as vl-convert writes it."""
     figures = draw_scores_of("first-model", "second-model").figures

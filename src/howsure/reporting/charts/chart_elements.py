@@ -147,8 +147,9 @@ def series_channels(field: str, order: Sequence[str], *, dashes: bool = False) -
 
     def build_channel(channel: Any, range_: Sequence[Any]) -> Any:
         scale = alt.Scale(domain=list(order), range=list(range_[: len(order)]))
-        symbol = {"symbolType": "stroke"} if dashes else {}
-        legend = alt.Legend.from_dict({"orient": "top", **symbol}) if len(order) > 1 else None
+        # Not by from_dict, which hashes the schemas of all classes of Altair anew.
+        symbol = "stroke" if dashes else alt.Undefined
+        legend = alt.Legend(orient="top", symbolType=symbol) if len(order) > 1 else None
         return channel(field=field, type="nominal", title=None, scale=scale, legend=legend)
 
     color = build_channel(alt.Color, _COLOURS)

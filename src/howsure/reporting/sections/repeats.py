@@ -432,8 +432,9 @@ def draw_drift(result: Repeats, order: Sequence[str]) -> Chart:
     lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=channels["color"])
     points = base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, tooltip=tips, **channels)
     centers = chart_of_columns(model=order, center=result.runs.center[at])
+    colour = channels["color"] if len(order) > 1 else alt.ColorValue(GREY)
     rules = centers.mark_rule(strokeWidth=1, strokeDash=[2, 3]).encode(
-        y=alt.Y(field="center", type="quantitative"), color=channels["color"] if len(order) > 1 else alt.value(GREY)
+        y=alt.Y(field="center", type="quantitative"), color=colour
     )
     return finish_chart(alt.layer(rules, lines, points), height=260, legend=order)
 
