@@ -62,3 +62,19 @@ def test_a_dry_run_says_where_the_budget_ends_the_run(howsure, tmp_path):
         code, _, err = howsure("run", tmp_path / "exp.yaml", "--dry-run")
         assert code == 0
         assert ("25 %" in err) == is_said
+
+
+def test_a_dry_run_counts_what_of_the_budget_is_spent(howsure, tmp_path):
+    """By hand: 40 of 70 calls are made, and the other 30 are half of what the further 60 questions take."""
+    text = "benchmark: directions-small\nmodels: [simulated/medium]\nbudget: {calls: 100}\nconcurrency: 1\n"
+    for limit in (40, 100):
+        (tmp_path / "exp.yaml").write_text(f"{text}limit: {limit}\n")
+        if limit == 40:
+            assert howsure("run", tmp_path / "exp.yaml", "-o", tmp_path / "run")[0] == 0
+            made = json.loads((tmp_path / "run" / "spent.json").read_text())["calls"]
+    _, _, err = howsure("run", tmp_path / "exp.yaml", "-o", tmp_path / "run", "--dry-run")
+    assert "below the estimate" not in err
+    (tmp_path / "exp.yaml").write_text(f"{text.replace('100', '70')}limit: 100\n")
+    _, _, err = howsure("run", tmp_path / "exp.yaml", "-o", tmp_path / "run", "--dry-run")
+    assert made == 40
+    assert "budget {calls: 70}, of which 30 is left, is below the estimate: it ends the run after about 50 %" in err

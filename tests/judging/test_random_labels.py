@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from helpers.judged_runs import write_judged_run
 
+import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.judging.random_labels import Label, append_lines, draw_sample, read_labels, read_tasks
 
@@ -116,10 +117,14 @@ def test_damaged_files(tmp_path):
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
-        ({"question": "q1", "score": 1}, "add model and generation to the labels (generations are counted from 1)"),
-        ({"question": "q1", "model": "a", "score": 1}, "add generation to the labels (generations are counted from 1)"),
-        # numbered from 0 in another program
-        ({"question": "q1", "model": "a", "generation": 0, "score": 1}, "(generations are counted from 1)"),
+        (
+            {"question": "q1", "score": 1},
+            "add model and generation to the labels (generations are counted from 1, or all from 0)",
+        ),
+        (
+            {"question": "q1", "model": "a", "score": 1},
+            "add generation to the labels (generations are counted from 1, or all from 0)",
+        ),
         ({"question": "q1", "generation": 2, "score": 1}, "add model to the labels"),
     ],
 )
@@ -138,3 +143,31 @@ def test_a_label_without_the_fields_of_which_there_is_one_is_of_the_completion(t
     path.write_bytes(b'{"question": "q1", "score": 1}\n')
     key = ("b", "a", "q1", "v", 1)
     assert read_labels(path).resolve({key, ("b", "a", "q2", "v", 1)}, {}).scores() == {key: 1.0}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_generations_of_labels_are_counted_from_0_or_1_as_those_of_tables_are(tmp_path, first, form):
+    """The label of the first generation is of the first one in the run, whichever number it has elsewhere."""
+    rows = [
+        {"question": "q1", "model": "a", "generation": first, "score": 1.0},
+        {"question": "q1", "model": "a", "generation": first + 1, "score": 0.0},
+    ]
+    path = tmp_path / f"labels.{form}"
+    if form == "csv":
+        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    keys = {("b", model, "q1", "v", generation) for model in "ab" for generation in (1, 2)}
+    assert read_labels(path).resolve(keys, {}).scores() == {("b", "a", "q1", "v", 1): 1, ("b", "a", "q1", "v", 2): 0}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_table_is_corrected_by_its_own_labels_whatever_its_first_generation_is(tmp_path, first):
+    rows = [(m, f"q{i}", g, (i + g) % 2, i % 2 if i < 8 else "") for m in "ab" for i in range(12) for g in (0, 1)]
+    path = tmp_path / "judged.csv"
+    lines = [f"{m},{q},{g + first},{j},{h}" for m, q, g, j, h in rows]
+    path.write_text("\n".join(["model,question,generation,judge_score,human", *lines]) + "\n")
+    result = hs.score(hs.read(path, columns={"score": "judge_score"}), calibrate=path)
+    assert result["n_labels"].tolist() == [16, 16]

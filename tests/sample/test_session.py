@@ -108,6 +108,8 @@ def test_a_budget_is_kept_over_sessions(tmp_path, bound, replies):
     outcome, requests = scripted(text, tmp_path / "r", billed)
     assert (outcome.exit_code, outcome.is_complete) == (0, False)
     assert outcome.models[0].spent
+    said = describe_outcome(outcome, tmp_path / "r")[-1]
+    assert said == f"what arrived is kept in {tmp_path / 'r'}, raise the budget, then run again to continue"
     kind, most = bound.split(": ")
     spent = {"calls": len(requests), "tokens": outcome.models[0].tokens, "cost": (outcome.models[0].cost or 0) / 1e12}
     assert spent[kind] <= float(most)
@@ -150,6 +152,7 @@ def test_minutes_end_a_session_and_not_the_run(tmp_path):
     outcome, requests = scripted(text, tmp_path / "r", script, clock=lambda: now[0])
     assert len(requests) == 6
     assert outcome.models[0].spent == "the 1 minutes of this session are over"
+    assert describe_outcome(outcome, tmp_path / "r")[-1].endswith(f"kept in {tmp_path / 'r'}, run again to continue")
     outcome, _ = scripted(text, tmp_path / "r", script, clock=lambda: now[0])
     assert outcome.done == 24
 

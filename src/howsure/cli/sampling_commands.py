@@ -350,6 +350,7 @@ def run(
     folder = output or name_folder(experiment, simulate=simulate)
     if dry_run:
         from howsure.sample import estimate
+        from howsure.sample.budget import load_spending
         from howsure.sample.run import load_shard
 
         described = load_shard(experiment, shard)
@@ -362,13 +363,16 @@ def run(
         if any(isinstance(part.variants, dict) and "reference" in part.variants for part in described.parts):
             text = "models other than the reference are asked in n_star variants: these figures are upper limits"
             print(f"howsure: {text}", file=sys.stderr)
-        for what, limit, needed in (
-            ("cost", described.budget.cost, None if estimated.cost is None else estimated.cost / 1e12),
-            ("calls", described.budget.calls, sum(estimated["requests"])),
+        spent = load_spending(folder)
+        for what, limit, used, needed in (
+            ("cost", described.budget.cost, spent.cost, None if estimated.cost is None else estimated.cost / 1e12),
+            ("calls", described.budget.calls, spent.calls, sum(estimated["requests"])),
         ):
-            if limit is not None and needed is not None and needed > limit:
-                text = f"budget {{{what}: {limit:g}}} is below the estimate: it ends the run after about"
-                print(f"howsure: {text} {100 * limit / needed:.0f} % of what is missing", file=sys.stderr)
+            left = None if limit is None else max(limit - (used / 1e12 if what == "cost" else used), 0)
+            if left is not None and needed is not None and needed > left:
+                remaining = f", of which {left:.4g} is left," if used else ""
+                text = f"budget {{{what}: {limit:g}}}{remaining} is below the estimate: it ends the run after about"
+                print(f"howsure: {text} {100 * left / needed:.0f} % of what is missing", file=sys.stderr)
         if described.judge is not None:
             judge, n = described.judge.model, int(sum(estimated["cells"]))
             text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"

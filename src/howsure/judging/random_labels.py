@@ -40,10 +40,14 @@ __all__ = [
 ]
 
 
+#: The generation of a label that does not state it.
+_NO_GENERATION = -1
+
+
 class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A drawn completion (without verdict and score), or what a person says of it.
 
-    A label that was made elsewhere may leave out what the run has only one of: the empty text, or generation 0.
+    A label that was made elsewhere may leave out what the run has only one of: the empty text, or generation -1.
 
     Examples
     --------
@@ -56,7 +60,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     benchmark: str = ""
     model: str = ""
     variant: str = ""
-    generation: int = 0
+    generation: int = _NO_GENERATION
     inclusion: float | None = None
     """Probability with which the completion was drawn."""
     scorer: str = ""
@@ -117,7 +121,7 @@ class LabelFile(NamedTuple):
             where = f"{self.path}, question {one.question!r}"
             matches = [key]
             if key not in keys:
-                given = tuple(bool(value) for value in key)
+                given = tuple(value not in {"", _NO_GENERATION} for value in key)
                 if given not in places:
                     places[given] = defaultdict(list)
                     for each in keys:
@@ -126,7 +130,7 @@ class LabelFile(NamedTuple):
             if len(matches) > 1:
                 fields = [name for i, name in enumerate(KEY) if len({each[i] for each in matches}) > 1]
                 remedy = f"add {' and '.join(fields)} to the labels"
-                remedy += " (generations are counted from 1)" if "generation" in fields else ""
+                remedy += " (generations are counted from 1, or all from 0)" if "generation" in fields else ""
                 raise InputError(
                     f"{len(matches)} completions have the fields of this label", where=where, remedy=remedy
                 )
@@ -190,7 +194,12 @@ def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None
     sample: dict[CompletionKey, Label] = {}
     labels: dict[tuple[CompletionKey, str], Label] = {}
-    for place, one in _read_lines(path, content):
+    lines = list(_read_lines(path, content))
+    # A table whose generations are numbered from 0 is read as one from 1, and so are labels.
+    is_from_0 = any(one.generation == 0 for _, one in lines)
+    for place, line in lines:
+        has_generation = is_from_0 and line.generation != _NO_GENERATION
+        one = msgspec.structs.replace(line, generation=line.generation + 1) if has_generation else line
         if one.inclusion is not None and not 0 < one.inclusion <= 1:
             remedy = "it is the probability with which the completion was drawn, above 0 and at most 1"
             raise InputError(f"inclusion is {one.inclusion:g}", where=f"{path}, {place}", remedy=remedy)

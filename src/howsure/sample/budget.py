@@ -23,9 +23,11 @@ from howsure.errors import BudgetSpentError, StoreError
 from howsure.sample.prices import format_dollars
 from howsure.store.atomic import replace_file
 
-__all__ = ["SPENT_FILE", "Budget", "Reservation", "Spending", "SpendingFile", "load_spending"]
+__all__ = ["SPENT_FILE", "Budget", "Reservation", "Spending", "SpendingFile", "load_spending", "outlasts_session"]
 
 SPENT_FILE = "spent.json"
+#: End of the reason of a session whose minutes are over.
+_SESSION_OVER = "minutes of this session are over"
 #: Largest share of what is left of a limit that is set aside for the requests of about the next half second.
 AHEAD_SHARE = 0.1
 
@@ -254,7 +256,7 @@ class Budget:
     def _build_error(self, exceeded: str, reservation: Reservation) -> BudgetSpentError:
         """Return the error of a request that exceeds a limit."""
         if exceeded == "minutes":
-            return BudgetSpentError(exceeded, f"the {self.minutes:g} minutes of this session are over")
+            return BudgetSpentError(exceeded, f"the {self.minutes:g} {_SESSION_OVER}")
         if exceeded == "calls":
             return BudgetSpentError(exceeded, f"{self._spent_calls:,} of {self.calls:,} calls made")
         if exceeded == "tokens":
@@ -270,6 +272,15 @@ class _SpendingRecord(msgspec.Struct, kw_only=True):
     calls: int
     tokens: int
     picodollars: int
+
+
+def outlasts_session(reason: str) -> bool:
+    """Return whether a budget that is spent for this reason is spent for the next session, too: minutes are not.
+
+    >>> outlasts_session("7 of 7 calls made"), outlasts_session("the 5 minutes of this session are over")
+    (True, False)
+    """
+    return not reason.endswith(_SESSION_OVER)
 
 
 def load_spending(folder: Path) -> Spending:

@@ -21,6 +21,7 @@ from howsure.errors import HowsureError, InputError, StoreError
 from howsure.models.model import Model
 from howsure.safe_text import escape_control_characters, inflect_text
 from howsure.sample.benchmark_session import BenchmarkSession
+from howsure.sample.budget import outlasts_session
 from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.model_config import ModelConfig, open_model
 from howsure.sample.prices import format_dollars
@@ -391,7 +392,10 @@ def describe_outcome(outcome: Outcome, folder: Path, *, noun: str = "generations
     if outcome.is_interrupted:
         lines.append(f"interrupted; what arrived is kept in {folder}, run again to continue")
     elif outcome.is_stopped or any(model.spent for model in outcome.models):
-        lines.append(f"what arrived is kept in {folder}, run again to continue")
+        # Without a larger budget a further session ends before its first request.
+        is_spent = any(model.spent and outlasts_session(model.spent) for model in outcome.models)
+        first = "raise the budget, then " if is_spent else ""
+        lines.append(f"what arrived is kept in {folder}, {first}run again to continue")
     else:
         there = sum(model.there - model.lost for model in outcome.models)
         costs = [model.cost for model in outcome.models if model.cost is not None]
