@@ -350,7 +350,8 @@ def test_the_rows_of_one_model_by_hand():
 
 def test_the_agreement_on_three_words_by_hand():
     """3 of 5 agree; by chance (2 x 2 + 1 x 2 + 2 x 1)/25 = .32 would, so that kappa is .28/.68. Wilson's by scipy."""
-    found = measure_agreement(list("aabcc"), list("abbca"), level=0.9)
+    found = measure_agreement(list("aabcc"), list("abbca"), level=0.9, unit="answers")
+    assert " of 5 answers, kappa 0.41" in str(found)
     assert (found.n, found.agreement, found.kappa) == (5, 0.6, pytest.approx(0.28 / 0.68))
     expected = stats.binomtest(3, 5).proportion_ci(0.9, "wilson")
     assert (found.limits.low[0], found.limits.high[0]) == pytest.approx((expected.low, expected.high))

@@ -113,6 +113,9 @@ def test_both_tests_by_loops(sizes, largest):
         for rank, (_, i) in enumerate(order):
             adjusted[i] = min(1, max(p * (len(order) - j) for j, (p, _) in enumerate(order[: rank + 1])))
     assert found.p_holm == pytest.approx(adjusted, nan_ok=True)
+    columns = found.columns()
+    assert (set(columns["benchmark"]), set(columns["level"])) == ({"b"}, {0.9})
+    assert columns["model"].tolist() == [*"xyz"[: len(sizes)], "all"]
     # of the second case, three labels of a model, and lengths nearly all in one cluster
     assert np.isnan(found.se).tolist() == [sizes[1] == 150 and test > 1 for test in range(len(tests))]
 

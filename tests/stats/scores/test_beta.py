@@ -8,7 +8,7 @@ import pytest
 from helpers.strategies import score_grids
 from hypothesis import given, settings
 from oracles import difficulty as slow
-from scipy import integrate, special, stats
+from scipy import integrate, optimize, special, stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
@@ -21,7 +21,7 @@ from howsure.stats.scores.beta import (
     posterior,
     require_binary,
 )
-from howsure.stats.scores.beta_likelihood import LIMITS, distinct_counts
+from howsure.stats.scores.beta_likelihood import LIMITS, distinct_counts, make_beta_grid
 from howsure.stats.scores.score_intervals import posterior_of_mean
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises/highk_temp0.7"
@@ -192,6 +192,30 @@ def test_posteriors_of_questions_are_the_slow_ones(zero):
         assert found.mean[0, j] == pytest.approx(slow.posterior_mean(c, k, a, b, mass))
         expected = slow.posterior_interval(c, k, a, b, 0.9, mass)
         assert (found.low[0, j], found.high[0, j]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_hierarchical_posteriors_are_mixtures_over_the_grid():
+    """By scipy, question by question: from 31 generations on, one Beta distribution at the mean of the parameters."""
+    cells = counted(
+        [[3, 0, 12, 22, 4, 0], [0] * 6, [5, 5, 2, 1, 31, 17]], [[5, 4, 30, 35, 4, 0], [0] * 6, [5, 6, 7, 8, 32, 30]]
+    )
+    found = posterior(cells, "hierarchical", level=0.9)
+    assert np.isnan([part[1] for part in found]).all()
+    for i in (0, 2):
+        counts = distinct_counts(cells.total[[i]], cells.n[[i]])
+        grid = make_beta_grid(counts.correct, counts.wrong, counts.weight, correlation=(1, 2))
+        for j, (c, n) in enumerate(pairs_of(cells, i)):
+            a, b, weight = grid.a[0], grid.b[0], grid.probability[0]
+            if n > 30:
+                a, b, weight = np.array([weight @ a]), np.array([weight @ b]), np.ones(1)
+            laws = stats.beta(a + c, b + n - c)
+            low, high = (
+                optimize.brentq(lambda x, laws=laws, weight=weight, tail=tail: weight @ laws.cdf(x) - tail, 0, 1)
+                for tail in (0.05, 0.95)
+            )
+            assert found.mean[i, j] == pytest.approx(weight @ laws.mean())
+            assert found.low[i, j] == pytest.approx(0 if c == 0 < n else low, abs=1e-7)
+            assert found.high[i, j] == pytest.approx(1 if c == n > 0 else high, abs=1e-7)
 
 
 def test_posterior_by_name_and_its_errors():

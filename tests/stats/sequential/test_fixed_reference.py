@@ -113,9 +113,18 @@ def test_questions_that_one_of_them_lacks_are_left_out_and_reasons_are_said():
 def test_arguments_are_checked():
     one = Cells.from_scores("x", ["a"], ["q1"], [[[1, 0]]])
     two = Cells.from_scores("x", ["a", "b"], ["q1"], [[[1, 0]], [[1]]])
-    for arguments in ((one, one, 0.0), (one, two, 0.1), (two, one, 0.1)):
+    for arguments in ((one, one, 0.0), (one, one, np.inf), (one, two, 0.1), (two, one, 0.1)):
         with pytest.raises(InputError):
             check_fixed_reference(*arguments)
+
+
+@pytest.mark.parametrize("scores", [[-0.2, 0.6], [1.2, 0.5, 0.5, 0.5]])
+def test_one_score_outside_0_and_1_is_enough_for_no_bounds(scores):
+    """Their sums are as of scores in [0, 1]; the least and the largest score are not."""
+    inside, outside = (Cells.from_scores("x", ["a"], ["q1", "q2"], [[x, [0, 1]]]) for x in ([0, 1, 0.5], scores))
+    assert check_fixed_reference(inside, inside, 0.1).bounds == (-1, 1)
+    assert check_fixed_reference(inside, outside, 0.1).bounds is None
+    assert check_fixed_reference(outside, inside, 0.1).bounds is None
 
 
 def test_a_reference_that_is_always_right_is_not_known_exactly():

@@ -18,7 +18,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
     Parameters
     ----------
     p_values
-        Any shape; NaN stays NaN and does not count as a test.
+        Any shape, all of them one family of tests; NaN stays NaN and does not count as a test.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     Parameters
     ----------
     p_values
-        Any shape; NaN stays NaN and does not count as a test.
+        Any shape, all of them one family of tests; NaN stays NaN and does not count as a test.
 
     Returns
     -------
@@ -63,8 +63,8 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
 def _adjusted(p_values: ArrayLike, rule: Callable[[FloatArray, int], FloatArray]) -> FloatArray:
     """Return p-values adjusted by a rule that gets the sorted p-values and their number; NaN stays NaN."""
     p = np.asarray(p_values, float)
-    out = np.full(p.shape, np.nan)
-    tested = np.flatnonzero(~np.isnan(p))
-    order = tested[np.argsort(p[tested], kind="stable")]
-    out[order] = np.minimum(rule(p[order], len(order)), 1)
-    return out
+    flat, out = p.ravel(), np.full(p.size, np.nan)
+    tested = np.flatnonzero(~np.isnan(flat))
+    order = tested[np.argsort(flat[tested], kind="stable")]
+    out[order] = np.minimum(rule(flat[order], len(order)), 1)
+    return out.reshape(p.shape)
