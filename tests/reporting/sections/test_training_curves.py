@@ -78,6 +78,7 @@ def test_the_counts_of_the_sentences_are_those_of_tests_one_by_one(shares):
     else:
         assert "none of 3 other checkpoints is distinguishable" in text
     assert ("no difference is shown" in text) == (0 < distinct.sum() < 3)
+    assert ("For the other one no" in text) == (distinct.sum() == 2)
     score = hs.score(cells)
     highest = score["model"][np.argmax(score["score"])]
     assert re.search(rf"The highest score, 0\.\d+, is that of {highest}\b", text)
@@ -129,6 +130,16 @@ def test_the_report_draws_training_runs_and_nothing_for_sizes_or_temperatures():
         scores = plant([0.2, 0.5, 0.5, 0.3])
         other = Cells("demo", tuple(names), scores.questions, scores.n, scores.total, scores.total_sq)
         assert not [f for f in build_page(ReportData([other])).figures if "curve" in f.id]
+
+
+def test_steps_that_grow_by_factors_have_a_logarithmic_axis():
+    """Of the four steps three are below a tenth of the last one; evenly spaced ones, and a step 0, have a linear axis."""
+    scores = [0.2, 0.5, 0.5, 0.3]
+    for steps, kind in ((STEPS, "log"), ((100, 200, 300, 400), "linear"), ((0, 2, 30, 4000), "linear")):
+        spec = hs.figures.curve(plant(scores, steps=steps)).to_dict()
+        axes = [layer["encoding"]["x"] for layer in spec["layer"] if "x" in layer["encoding"]]
+        assert {axis["scale"]["type"] for axis in axes} == {kind}
+        assert {"logarithmic" in axis["title"] for axis in axes} == {kind == "log"}
 
 
 def test_a_figure_of_one_training_run():

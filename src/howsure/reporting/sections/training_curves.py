@@ -133,7 +133,8 @@ def _describe_differences(result: Curve, alpha: float) -> str:
     text += f" from {to}"
     text += f": {lower:,} lower, {higher:,} higher. " if distinct else ". "
     if 0 < distinct < n:
-        text += f"For the other {n - distinct:,} no difference is shown, which does not mean that there is none. "
+        rest = "one" if n - distinct == 1 else f"{n - distinct:,}"
+        text += f"For the other {rest} no difference is shown, which does not mean that there is none. "
     best = [i for i in range(len(names)) if score[i] == np.nanmax(score)]
     places = choose_decimals(np.sqrt(result.total.variance))
     value = format_number(float(score[best[0]]), places)
@@ -171,10 +172,11 @@ def draw_curve(result: Curve) -> Chart:
     )
     is_crowded = positions[0] > 0 and float(np.median(positions)) < _CROWDED * positions[-1]
     are_numbers = not np.array_equal(positions, np.arange(1.0, len(positions) + 1))
+    title = "Number in the name of the checkpoint" if are_numbers else "Checkpoints in their order"
     x = x_channel(
         "position",
-        "Number in the name of the checkpoint" if are_numbers else "Checkpoints in their order",
-        axis=alt.Axis(tickCount=6, format="~s" if are_numbers else "d", labelOverlap=True),
+        f"{title} (logarithmic axis)" if is_crowded else title,
+        axis=alt.Axis(tickCount=6, format="~s" if are_numbers else "d", labelOverlap=True, grid=not is_crowded),
         scale=alt.Scale(type="log" if is_crowded else "linear", zero=False, nice=False, padding=12),
     )
     scale = alt.Scale(zero=False, padding=8)
