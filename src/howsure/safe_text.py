@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 __all__ = [
+    "HASH",
     "SECRET_LENGTH",
     "escape_control_characters",
     "escape_json",
@@ -48,8 +49,8 @@ _SECRET_VALUE = re.compile(
     re.IGNORECASE,
 )
 
-#: An id that is a hash.
-_HASH = re.compile(r"[0-9a-f]{32,}")
+#: Pattern of an id that is a hash, in Python and in the scripts of pages; its group is what is shown.
+HASH = r"([0-9a-f]{12})[0-9a-f]{20,}"
 #: The forms of a word or a phrase for one thing and for several.
 _FORMS = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 #: So many letters and digits without a break, among them at least one of each, are no word.
@@ -71,7 +72,7 @@ def shorten_hash(name: str) -> str:
     >>> shorten_hash("0b8f8bbd8e9b3d87b1c9d4f0a7e3c2d1"), shorten_hash("gsm8k-17")
     ('0b8f8bbd8e9b…', 'gsm8k-17')
     """
-    return f"{name[:12]}…" if _HASH.fullmatch(name) else name
+    return f"{name[:12]}…" if re.fullmatch(HASH, name) else name
 
 
 def is_secret(key: str) -> bool:

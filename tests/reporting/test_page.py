@@ -18,6 +18,7 @@ from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections import comparisons
 from howsure.reporting.sections.heatmap import LEVELS, bin_questions, draw_heatmap, encode_digits
+from howsure.safe_text import HASH
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import score
@@ -284,3 +285,11 @@ def test_48_models_and_500_questions_stay_below_5_mb(tmp_path):
     made = Cells("big", tuple(f"model-{i}" for i in range(48)), tuple(map(str, range(500))), n, total, total.copy())
     build_page(ReportData([made])).save(tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 5e6
+
+
+@pytest.mark.parametrize("name", ["page.js", "pair.js", "question.js"])
+def test_scripts_have_the_pattern_of_hashes(name):
+    """One pattern for Python and for the scripts of pages."""
+    script = assets.read_template(name)
+    assert f"/^{HASH}$/" in script
+    assert "%HASH%" not in script

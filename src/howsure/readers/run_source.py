@@ -129,7 +129,7 @@ class RunSource:
         about = dict(msgspec.to_builtins(self._manifest))
         about["models"] = {self.labels.get(label, label): model for label, model in about["models"].items()}
         if self.scorer is not None:
-            name, written = scorer_files.read_time(self.path, self.scorer)
+            name, written = scorer_files.read_name_and_time(self.path, self.scorer)
             about["scored"] = {"by": name, "at": manifests.format_time(written)}
         return about
 

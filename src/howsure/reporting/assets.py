@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import require_modules
-from howsure.safe_text import shorten_hash
+from howsure.safe_text import HASH, shorten_hash
 
 if TYPE_CHECKING:
     import jinja2
@@ -27,8 +27,9 @@ _DIRECTION_MARKS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)
 
 
 def read_template(name: str) -> str:
-    """Return the text of a file of the templates."""
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    """Return the text of a file of the templates; of a script, with the pattern of ids that are hashes."""
+    text = (_TEMPLATES / name).read_text(encoding="utf-8")
+    return text.replace("%HASH%", HASH) if name.endswith(".js") else text
 
 
 def build_policy(styles: Sequence[str], scripts: Sequence[str], *more: str) -> str:

@@ -33,7 +33,7 @@ from howsure.store.schema import COLUMNS, UNSCORED, VERSION, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FOLDER", "UNSCORED", "RescoredRow", "list_scorers", "read_time", "stream_rows", "write_scores"]
+__all__ = ["FOLDER", "UNSCORED", "RescoredRow", "list_scorers", "read_name_and_time", "stream_rows", "write_scores"]
 
 FOLDER = "scores"
 
@@ -158,7 +158,7 @@ def list_scorers(path: Path) -> list[str]:
     return [file.name for file in _find_files(path)]
 
 
-def read_time(path: Path, scorer: str) -> tuple[str, float]:
+def read_name_and_time(path: Path, scorer: str) -> tuple[str, float]:
     """Return the scorer as NAME@VERSION, and when its scores were written, in seconds since the epoch."""
     file = _find_file(path, scorer)
     return file.name, file.written

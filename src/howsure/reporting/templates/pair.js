@@ -47,7 +47,7 @@
         title.append(`${all.length.toLocaleString("en-US")} ${all.length === 1 ? "question" : "questions"} with a higher mean score of `, element("bdi", better), all.length > LISTED ? `; the ${LISTED} with the largest differences:` : all.length ? ":" : ".");
         for (const [u, v, i] of all.slice(0, LISTED)) {
           const line = element("li"), link = element("a");
-          link.append(element("bdi", index.names[i].replace(/^([0-9a-f]{12})[0-9a-f]{20,}$/, "$1…")));
+          link.append(element("bdi", index.names[i].replace(/^%HASH%$/, "$1…")));
           link.title = index.names[i];
           link.href = `#${new URLSearchParams({ q: index.names[i], b: part })}`;
           line.append(link, ` ${signed(u - v, true)}`);

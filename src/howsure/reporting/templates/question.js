@@ -267,7 +267,7 @@
 
     // Before one is opened
     const idle = () => {
-      const first = index.names.slice(0, 8).map((_, i) => holding("li", "", link(i, ""))).map((line, i) => { line.firstChild.append(isolated(index.names[i].replace(/^([0-9a-f]{12})[0-9a-f]{20,}$/, "$1…"))); line.firstChild.title = index.names[i]; return line; });
+      const first = index.names.slice(0, 8).map((_, i) => holding("li", "", link(i, ""))).map((line, i) => { line.firstChild.append(isolated(index.names[i].replace(/^%HASH%$/, "$1…"))); line.firstChild.title = index.names[i]; return line; });
       const list = element("ul", undefined, "first");
       list.append(...first);
       box.replaceChildren(element("p", "Start with", "kind"), list);
