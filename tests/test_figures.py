@@ -1,12 +1,14 @@
 """Charts for notebooks: the numbers of stats in them, drawn without a browser, and wrong use told."""
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import vl_convert
 from helpers.planted_prompts import planted
 from scipy import stats
 
@@ -106,6 +108,47 @@ def test_every_figure_of_the_report():
     assert {"forest", "noise", "difficulty"} <= set(found)
     for chart in found.values():
         assert len(figure_files.render_spec(chart.to_dict(), file_format="svg")) > 2000
+
+
+@pytest.mark.parametrize(
+    "name", ["scores", "forest", "matrix", "pair_errors", "components", "difficulty", "distributions", "beta_fits"]
+)
+@pytest.mark.parametrize("inches", [3.3, 5])
+def test_a_figure_has_the_width_of_a_column_with_its_title(name, inches):
+    """The drawing is as wide as was said, to the 20 pixels that panels leave, and no line of its title is wider."""
+    chart = figures.resize(getattr(figures, name)(cells()), inches)
+    spec = chart.to_dict()
+    svg = figure_files.render_spec(spec, file_format="svg", style=figure_files.FigureStyle(width=inches)).decode()
+    assert float(re.search(r'width="([\d.]+)"', svg)[1]) == pytest.approx(72 * inches, abs=20)
+    saved = vl_convert.vegalite_to_svg(spec)
+    assert float(re.search(r'width="([\d.]+)"', saved)[1]) == pytest.approx(72 * inches, abs=20)
+    whole = getattr(figures, name)(cells()).to_dict()["title"]
+    for part in ("text", "subtitle"):
+        assert " ".join(spec["title"][part]) == " ".join(whole[part])
+    assert len(spec["title"]["subtitle"]) > len(whole["subtitle"])
+
+
+def test_names_of_a_legend_fit_a_narrow_figure():
+    """By hand: of three names in two columns the second was cut at 3.3 inches."""
+    assert figures.resize(figures.forest(cells()), 3.3).to_dict()["config"]["legend"]["columns"] == 1
+    with pytest.raises(InputError, match="give 2 to 40 inches"):
+        figures.resize(figures.forest(cells()), 238)
+
+
+def test_every_figure_of_a_table_has_those_of_its_generations():
+    """The figure of runs needs what cells do not have, and is drawn of what read returns."""
+    rows = [
+        (m, f"q{q}", g, (q * 7 + i * 3 + g) % 5 < 2 + i)
+        for i, m in enumerate("abc")
+        for q in range(12)
+        for g in (1, 2, 3)
+    ]
+    columns = dict(zip(("model", "question", "generation", "score"), map(list, zip(*rows, strict=True)), strict=True))
+    columns["score"] = [int(score) for score in columns["score"]]
+    table = pa.table(columns)
+    given = figures.every(howsure.read(table, benchmark="bench"))
+    assert "runs" in given
+    assert "runs" not in figures.every(howsure.read(table, benchmark="bench").cells())
 
 
 def test_chosen_models_and_moments(cube):

@@ -24,7 +24,7 @@ import altair as alt
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, read, to_runs
+from howsure.readers.evaluations import Evaluations, open_or_list, read, to_runs
 from howsure.readers.sources import Data
 from howsure.reporting.benchmark_report import build_benchmark_reports
 from howsure.reporting.charts.chart_elements import MAX_SERIES, Chart
@@ -44,7 +44,8 @@ from howsure.reporting.charts.prompt_variants import (
     draw_spreads,
 )
 from howsure.reporting.charts.scores import draw_costs, draw_scores
-from howsure.reporting.figure_files import fix_width
+from howsure.reporting.elements import find_longest_legend_name
+from howsure.reporting.figure_files import FigureStyle, fix_width
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import describe_forest, describe_matrix, describe_pair_errors
 from howsure.reporting.sections.costs import describe_costs, list_models_with_costs
@@ -86,6 +87,7 @@ __all__ = [
     "matrix",
     "pair_errors",
     "pair_parts",
+    "resize",
     "run_widths",
     "scores",
     "sources",
@@ -98,6 +100,9 @@ U = TypeVar("U")
 
 #: Width of a chart in pixels, without the names beside it.
 WIDTH = 560
+
+#: Size of the text of captions, and mean width of a letter as a share of it.
+_SUBTITLE_SIZE, _WIDTH_OF_LETTER = 11, 0.55
 
 #: What `howsure.read` returns or takes, or cells of one benchmark or of several.
 CellsInput = Data | Evaluations | Cells | Cube | Iterable[Cells | Cube]
@@ -789,11 +794,12 @@ def every(
     Parameters
     ----------
     runs
-        Cells of one benchmark or of several.
+        What `howsure.read` returns or takes; or cells of one benchmark or of several.
     benchmark
         As for `forest`.
     cubes, unparsed, repeats, answers
-        Further results, as `howsure.reporting.report_data.ReportData` describes them.
+        Further results, as `howsure.reporting.report_data.ReportData` describes them; those of cells, which have none.
+        Of what `howsure.read` returns or takes, cubes, repeats and answers are read.
     level, reference, epsilon, delta
         Options of the report, as `howsure.reporting.report_data.ReportOptions` describes them.
 
@@ -802,8 +808,15 @@ def every(
     dict
         Charts by the name of the figure.
     """
+    opened = open_or_list(cast("Data", runs)) if not isinstance(runs, Cells | Cube) else [runs]
+    cells = _select_benchmark(opened, benchmark, (Cells, Cells))
+    if isinstance(opened, Evaluations):
+        if len(cells.variants) > 1:
+            cubes = cubes or [cube for cube in opened.cubes() if cube.benchmark == cells.benchmark]
+        repeats = repeats or {name: parts for name, parts in opened.runs().items() if name == cells.benchmark}
+        answers = answers or {name: one for name, one in opened.answers().items() if name == cells.benchmark}
     data = ReportData(
-        [_select_benchmark(runs, benchmark, (Cells, Cells))],
+        [cells],
         cubes=cubes,
         unparsed=unparsed or {},
         repeats=repeats or {},
@@ -815,6 +828,48 @@ def every(
         figure.id.partition("-")[2]: alt.Chart.from_dict(fix_width(figure.spec, "white", WIDTH))
         for figure in report.figures
     }
+
+
+def resize(chart: Chart, width: float) -> Chart:
+    """Return a figure at another width, such as that of a column, with a title and a caption that are wrapped to it.
+
+    Parameters
+    ----------
+    chart
+        What a function of this module returned.
+    width
+        Width in inches, from 2 to 40, as ``--figure-width`` of ``howsure report`` has it; 72 pixels of a browser.
+
+    Returns
+    -------
+    altair.Chart
+
+    Raises
+    ------
+    InputError
+        If the width is out of range.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> cells = hs.Cells.from_scores("demo", ["a", "b"], ["q1", "q2"], [[[1, 1], [1, 0]], [[0, 1], [0, 0]]])
+    >>> resize(forest(cells), 3.3).to_dict()["width"]
+    238
+    """
+    style = FigureStyle(width=width)
+    spec = chart.to_dict()
+    if not {"spec", "hconcat", "vconcat"} & spec.keys():
+        # The width is that of the whole drawing, with the names beside it.
+        spec |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+    if longest := find_longest_legend_name(spec):
+        spec["usermeta"] = {**spec.get("usermeta", {}), "longest": longest}
+    if isinstance(title := spec.get("title"), dict):
+        wrapped = {
+            part: textwrap.wrap(" ".join(title.get(part, ())), int(style.pixels / (_WIDTH_OF_LETTER * size)))
+            for part, size in (("text", title.get("fontSize", 14)), ("subtitle", _SUBTITLE_SIZE))
+        }
+        spec["title"] = {**title, **wrapped, "frame": "bounds"}
+    return alt.Chart.from_dict(fix_width(spec, "white", style=style))
 
 
 def _select_benchmark(data: FigureInput | VariantInput, benchmark: str | None, kinds: tuple[type[T], type[U]]) -> T | U:

@@ -61,8 +61,10 @@ class PromptResults(Results):
     def __str__(self) -> str:
         return self._wrap_columns(WIDTH)
 
-    def fit_text(self, width: int) -> str:
-        """Return the printed table in lines of at most `width` characters."""
+    def fit_text(self, width: int | None) -> str:
+        """Return the printed table in lines of at most `width` characters, or as it is printed without a width."""
+        if width is None:
+            return str(self)
         return wrap_text(self._wrap_columns(width), width)
 
     def _wrap_columns(self, width: int) -> str:

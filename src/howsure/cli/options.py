@@ -469,7 +469,7 @@ def fit_sentences(text: str, form: OutputFormat) -> str:
 def print_result(result: Result, form: OutputFormat) -> None:
     """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV."""
     if form in TEXT_FORMATS:
-        print(result.fit_text(find_width()) if form == "table" else result)
+        print(result.fit_text(find_width() if form == "table" else None))
         return
     columns = result.columns()
     if form == "json":

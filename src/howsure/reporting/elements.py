@@ -210,7 +210,7 @@ class ElementBuilder:
         # A test compares each figure with the schema of Vega-Lite; here it would take half the time of a page.
         spec = chart.to_dict(validate=False)
         spec["description"] = f"{kind}. {caption}"
-        if longest := _longest_legend_name(spec):
+        if longest := find_longest_legend_name(spec):
             spec.setdefault("usermeta", {})["longest"] = longest
         if table is None:
             self.tables[f"{self.id}-{name}"] = _find_columns(spec)
@@ -314,7 +314,7 @@ def _list_legends(spec: Mapping[str, Any]) -> Iterator[list[Any]]:
             yield domain if isinstance(domain, list) else []
 
 
-def _longest_legend_name(spec: Mapping[str, Any]) -> int:
+def find_longest_legend_name(spec: Mapping[str, object]) -> int:
     """Return the number of characters of the longest name in a legend with several entries."""
     legends = [names for names in _list_legends(spec) if len(names) > 1]
     return max((len(name) for names in legends for name in names if isinstance(name, str)), default=0)
@@ -328,7 +328,7 @@ def _estimate_height(spec: Mapping[str, Any]) -> int:
     if "spec" in spec:
         facet = spec["facet"].get("row", {}).get("field")
         inner = len(set(_find_columns(spec).get(facet, ()))) * (inner + _FACET_HEADING_HEIGHT)
-    names_per_row = max(1, 750 // (7 * _longest_legend_name(spec) + 44))  # as page.js arranges them on a screen
+    names_per_row = max(1, 750 // (7 * find_longest_legend_name(spec) + 44))  # as page.js arranges them on a screen
     legends = [
         (1 - len(names) // -names_per_row) * _LEGEND_ROW_HEIGHT
         if names and isinstance(names[0], str)

@@ -135,3 +135,19 @@ def test_a_result_without_limits_to_compute_again_keeps_its_level():
     assert score(CELLS) != score(CELLS)  # a result is equal to itself alone, as arrays have no single answer
     with pytest.raises(InputError, match="RunGap has no interval"):
         run_gap(OTHER, runs=3).at_level(0.9)
+
+
+def test_a_printed_result_fits_the_columns_that_the_environment_states(monkeypatch):
+    """A script whose output is 60 characters wide; without the variable, and in `to_frame`, all columns are there."""
+    scores = [[[1, 0, 1], [0, 1, 1]], [[1, 1, 1], [0, 0, 1]], [[0, 0, 1], [0, 1, 0]]]
+    result = hs.score(hs.Cells.from_scores("demo", ["a", "b", "c"], ["p", "q"], scores))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = str(result)
+    assert max(map(len, whole.splitlines())) > 60
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, str(result).splitlines())) <= 60
+    assert str(result) == result.fit_text(60)
+    assert result.fit_text(None) == whole
+    for odd in ("0", "wide", "-3", ""):
+        monkeypatch.setenv("COLUMNS", odd)
+        assert str(result) == whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -143,13 +144,16 @@ class Result(ABC):
         return self._columns
 
     def __str__(self) -> str:
-        return format_table(self.text_columns())
+        return format_table(self.text_columns(), _read_width())
 
-    def fit_text(self, width: int) -> str:
-        """Return the printed table in lines of at most `width` characters, without the columns that do not fit."""
+    def fit_text(self, width: int | None) -> str:
+        """Return the printed table in lines of at most `width` characters, without the columns that do not fit.
+
+        None has all columns in lines of any length.
+        """
         if type(self).__str__ in {Result.__str__, Results.__str__}:
             return format_table(self.text_columns(), width)
-        return wrap_text(str(self), width)
+        return str(self) if width is None else wrap_text(str(self), width)
 
     def __repr__(self) -> str:
         return str(self)
@@ -226,7 +230,13 @@ class Results(Result):
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
 
     def __str__(self) -> str:
-        return format_table(self.text_columns())
+        return format_table(self.text_columns(), _read_width())
+
+
+def _read_width() -> int | None:
+    """Return the width that the variable COLUMNS states, 40 at least; None without it, which prints all columns."""
+    value = os.environ.get("COLUMNS", "")
+    return max(int(value), 40) if value.isdecimal() and value.isascii() and int(value) else None
 
 
 def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.DataFrame | pa.Table:

@@ -206,7 +206,7 @@ class Audit(Results):
         columns = self.columns()
         return _format_label_errors(columns) if len(columns["question"]) else "no suspects"
 
-    def fit_text(self, width: int) -> str:
+    def fit_text(self, width: int | None) -> str:
         """Return the printed table in lines of at most `width` characters, without the columns that do not fit."""
         columns = self.columns()
         return _format_label_errors(columns, width) if len(columns["question"]) else "no suspects"
