@@ -7,8 +7,7 @@ These rules are tried in their order, and each needs exactly one choice:
 3. *start*: the completion begins with the whole text of a choice: "Augustus, who ruled ...";
 4. *predicate*: the only sentence of the completion ends with "is south", and other choices are named before the verb;
 5. *echo*: a sentence repeats the words of the question and names one choice: "The Red Planet is Mars.", or says so of
-   the subject of the question: "Since ..., the argument is deductively valid.";
-6. *completion*: the last sentence repeats the end of a question that is no whole sentence, and goes on with a choice.
+   the subject of the question: "Since ..., the argument is deductively valid.".
 
 Choices are found as whole words; where they end with a number or a formula, no operator may follow them.
 """
@@ -26,8 +25,6 @@ __all__ = ["find_given_text", "split_sentences"]
 
 #: Longest completion that is searched for an echo of its question, and how much of the question is compared.
 LONGEST_ECHO, LONGEST_QUESTION = 600, 400
-#: Words at the end of an unfinished question that a sentence repeats to complete it.
-LEAST_COMPLETED = 4
 #: Most characters of the last sentence after "so" besides the text of the choice.
 LONGEST_CONCLUSION = 60
 # The search for the first character skips all others at once.
@@ -121,7 +118,6 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
     if not sentences:
         return None
     place = _read_result(end.rpartition("\n")[2], words)
-    place = _read_last_clause(sentences[-1], words) if place is None else place
     lower = end.lower()
     has_conclusion = any(word in lower for word in _CONCLUDING_WORDS) and _CONCLUDES.search(end) is not None
     if not end.isascii() and _CONCLUDES_NATIVE.search(end):
@@ -133,8 +129,6 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
             break
     if place is None and len(end) <= LONGEST_ECHO:
         place = _read_start(sentences, words)
-    if place is None and len(end) <= LONGEST_ECHO:
-        place = _read_field(sentences, words)
     if place is None and len(sentences) == 1 and len(end) <= LONGEST_ECHO:
         place = _read_end(sentences[0], words)
     if place is None and question:
@@ -161,10 +155,6 @@ def _read_about_question(
         place = _read_subject(sentences, words, question)
     if place is None and not wants_wrong:
         place = _read_which(sentences, words, question)
-    if place is None:
-        place = _read_completed(sentences[-1], words, question)
-    if place is None:
-        place = _read_completed(split_sentences(text.lstrip()[:LONGEST_ECHO])[0], words, question)
     if place is None and len(end) < len(text.strip()):
         # "The argument is invalid." above a long explanation, whose end says nothing else.
         place = _read_subject(split_sentences(text.lstrip()[:LONGEST_ECHO])[:1], words, question)
@@ -207,53 +197,6 @@ def _read_start(sentences: list[str], words: Vocabulary) -> int | None:
     if place is None or (len(sentences) > 1 and words.match_text(sentences[1]) is not None):
         return None
     return None if sentences[0].rstrip().endswith("?") else place
-
-
-# "Sentiment: Positive", and a last sentence that is a choice: "It is more than neutral. Entailment."
-_FIELD = re.compile(
-    r"\W*(?:(?:final|best|correct|right|my)\s+(?:option|choice|pick|ending)"
-    r"|(?:final\s+)?(?:label|class|category|sentiment|relation|prediction|classification|verdict|diagnosis|output|result))\W{0,3}\s*[:=]\s*(.+)",
-    re.IGNORECASE,
-)
-
-
-_ARTICLES = ("", "a ", "an ", "the ")
-_WORD_STOP = re.compile(r"[a-z]{3}[.!]\s*$")
-
-
-def _read_field(sentences: list[str], words: Vocabulary) -> int | None:
-    """Return the choice of the only line such as "Sentiment: Positive", or of a last sentence that is a choice."""
-    fields = {
-        next((place for article in _ARTICLES if (place := words.match_text(f"{article}{match[1]}")) is not None), None)
-        for sentence in sentences
-        if (match := _FIELD.fullmatch(sentence.strip()))
-    }
-    if fields:
-        return fields.pop() if len(fields) == 1 else None
-    wholes = [words.match_text(sentence) for sentence in sentences]
-    is_after = len(sentences) > 1 and _WORD_STOP.search(sentences[-2]) is not None
-    is_only = is_after and not any(place is not None for place in wholes[:-1])
-    last = words.folded[wholes[-1]] if is_only and wholes[-1] is not None else ""
-    return wholes[-1] if any(map(str.isalpha, last)) and not sentences[-1].rstrip().endswith("?") else None
-
-
-# "As we are asked about the CNS, it's oligodendrocytes.", "Scratch that, it's Aconcagua."
-_IT_IS = re.compile(
-    r"(?:^|[,;:]\s+|\s[–—]\s*|\b(?:so|therefore|thus|hence),?\s)(?:it|that|this)(?:['’]s|\s+(?:is|must\s+be|would\s+be))\s+"
-    r"(?:therefore\s+|thus\s+|clearly\s+)?(?P<text>[^,;:]{2,200})$",
-    re.IGNORECASE,
-)
-
-
-def _read_last_clause(sentence: str, words: Vocabulary) -> int | None:
-    """Return the choice whose text follows "it is" in the last clause of a last sentence, and nothing after it."""
-    match = _IT_IS.search(sentence.strip(LOOSE))
-    if match is None or sentence.rstrip().endswith("?") or _SUPPOSED.search(sentence) or is_reported(sentence):
-        return None
-    text = words.without_latex(match["text"])
-    return next(
-        (place for article in _ARTICLES if (place := words.match_text(text.removeprefix(article))) is not None), None
-    )
 
 
 def _read_conclusion(sentence: str, words: Vocabulary) -> int | None:
@@ -386,19 +329,6 @@ def _read_which(sentences: list[str], words: Vocabulary, question: str) -> int |
         and not is_reported(f"{sentence[match.end() :]} that")
     }
     return places.pop() if len(places) == 1 else None
-
-
-def _read_completed(sentence: str, words: Vocabulary, question: str) -> int | None:
-    """Return the choice with which a last sentence completes the question, which is an unfinished sentence."""
-    unfinished = _last_part(question).rstrip(" \n:_…")
-    if unfinished.endswith(("?", ".")) or len(unfinished.split()) < LEAST_COMPLETED:
-        return None
-    lead = " ".join(unfinished.casefold().split()[-LEAST_COMPLETED:])
-    folded = " ".join(words.without_latex(sentence).casefold().split())
-    start = folded.rfind(lead)
-    if start < 0 or _is_open(folded[:start], words) or is_reported(folded[:start]):
-        return None
-    return words.match_text(folded[start + len(lead) :].strip(" :"))
 
 
 def _last_part(question: str) -> str:
