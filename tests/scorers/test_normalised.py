@@ -140,3 +140,19 @@ def test_the_version_is_of_all_modules_that_read_an_answer(monkeypatch):
     monkeypatch.setattr(normalised, "hash_code", lambda *modules: hashed.update(modules) or "x")
     normalised.build_normalised_scorer("normalised", "test")
     assert list_imported("scorers.normalised") <= hashed
+
+
+@pytest.mark.parametrize(
+    ("completion", "target", "score"),
+    [
+        ("twenty-six", "26", 1),
+        ("Ninety nine", "99", 1),
+        ("26", "twenty-six", 1),
+        ("stop, drop, and roll", "stop, drop and roll", 1),
+        ("twenty", "26", 0),
+        ("twenty, ten", "30", 0),
+    ],
+)
+def test_number_words_of_tens_and_ones_are_one_number(completion, target, score):
+    """Kind of truth: readings by hand."""
+    assert score_or_none("normalised", completion, target) == score

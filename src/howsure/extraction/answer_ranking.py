@@ -137,6 +137,8 @@ def list_candidates(answer: str | None, rule: str, sentences: Sequence[str], que
         find_deed(question),
     )
     spans = list_spans(parsed)
+    if "first" in content and "last" not in content:
+        spans = [span for span in spans if not _is_last(span, parsed[span.sentence])]
     state = "plausible" if is_plausible(answer, question) else "not plausible"
     read, forms = _find_form(answer), [_find_form(span.text) for span in spans]
     most = max((sentence.share for sentence in parsed), default=0.0)
@@ -156,6 +158,11 @@ def list_candidates(answer: str | None, rule: str, sentences: Sequence[str], que
         candidates.append(Candidate(answer, _describe_read(answer, rule, state, request, content, len(parsed))))
     candidates.append(Candidate(None, _describe_none(answer, rule, state, sentences)))
     return candidates
+
+
+def _is_last(span: Span, sentence: Sentence) -> bool:
+    """Return whether a span is what a sentence names as the last: "1972" in "and the last in 1972"."""
+    return "last" in sentence.lower[max(0, span.start - 3) : span.start]
 
 
 def _find_form(text: str | None) -> str | None:

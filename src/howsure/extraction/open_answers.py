@@ -41,7 +41,9 @@ MOST_PLACE_NAMES = 4
 #: A line that the end of a completion repeats so often is a loop.
 LEAST_REPEATED = 3
 #: Most words of a reply that is read by rules only, and least probability of an answer that the rules do not read.
-MOST_SHORT_WORDS, LEAST_PROBABILITY = 3, 0.2
+MOST_SHORT_WORDS, LEAST_PROBABILITY = 4, 0.2
+#: Least words of a reply that only puts words of the question in another order.
+LEAST_REARRANGED = 3
 #: Most items of a list of lines that is an answer.
 MOST_ITEMS = 20
 #: Most characters of a completion that are searched for sentences, and of a question whose words a subject may have.
@@ -304,7 +306,7 @@ def read_by_rules(text: str, context: CompletionContext | None = None) -> FormRe
             answer, rule = _trim(candidate), "sentence"
     answer = _select_part(answer, question)
     is_short = len(_WORD.findall(text)) <= MOST_SHORT_WORDS
-    is_short = is_short or not list_content(question) or _is_rearranged(text, question)
+    is_short = is_short or not list_content(question) or _is_rearranged(answer or text, question)
     if is_short or rule in {"refused", "denied", "statement"} or find_kind(question) == "yes-no":
         return FormReading(answer, rule)
     return FormReading(answer, rule, tuple(_list_sentences(marked, question)))
@@ -347,9 +349,10 @@ def _read_certain(text: str, question: str) -> FormReading | None:
 
 
 def _is_rearranged(text: str, question: str) -> bool:
-    """Return whether a reply is nothing but words of the question, such as the words that it asks to sort."""
+    """Return whether a reply is nothing but three or more words of the question, such as those that it asks to sort."""
     words = {word.lower() for word in _WORD.findall(question)} - _FUNCTION
-    return all(word.lower() in words for word in _WORD.findall(text))
+    given = [word.lower() for word in _WORD.findall(text)]
+    return len(given) >= LEAST_REARRANGED and words.issuperset(given)
 
 
 def _list_lines(text: str, strip: Callable[[str], str], *, cut: bool) -> list[str]:

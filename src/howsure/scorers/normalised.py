@@ -153,12 +153,24 @@ def _compare_form(text: str) -> str:
     if (date := _find_date(words)) is not None:
         return date
     parts: list[str] = []
-    for word in map(_canonical_word, words):
+    for word in map(_canonical_word, _join_tens(words)):
         if word in {"percent", "percentage"} and parts and parts[-1][-1].isdigit():
             continue
         # Numbers that stand apart are not one number.
         parts.append(f" {word}" if parts and parts[-1][-1].isdigit() and word[0].isdigit() else word)
     return re.sub(r"(?<=\d)(?:to|until)(?=\d)", "-", "".join(parts))
+
+
+def _join_tens(words: list[str]) -> list[str]:
+    """Return words with tens and ones that follow each other as one number: "twenty six" as "26"."""
+    joined: list[str] = []
+    for word in words:
+        tens, ones = SMALL_NUMBERS.get(joined[-1] if joined else "", 0), SMALL_NUMBERS.get(word, 0)
+        if tens >= 20 and 1 <= ones <= 9:
+            joined[-1] = str(tens + ones)
+        else:
+            joined.append(word)
+    return joined
 
 
 def _canonical_word(word: str) -> str:
