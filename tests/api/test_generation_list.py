@@ -26,7 +26,7 @@ ROWS = [
     response("q1", model="n", score=0.5),
     response("q2", model="n", score=0.4, answer="3"),
 ]
-KINDS = ["correct", "wrong", "unparsed", "failed", "unscored", "correct", "wrong"]
+KINDS = ["correct", "wrong", "unparsed", "failed", "unscored", "in-between", "in-between"]
 
 
 @pytest.fixture
@@ -47,13 +47,14 @@ def test_kinds(folder):
     result = hs.show(folder, limit=None)
     assert result["kind"].tolist() == KINDS
     assert [one.row for one in result.generations] == ROWS
-    assert dict(result.counts) == {"correct": 2, "wrong": 2, "unparsed": 1, "unscored": 1, "failed": 1}
+    assert dict(result.counts) == {"correct": 1, "in-between": 2, "wrong": 1, "unparsed": 1, "unscored": 1, "failed": 1}
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"only": "wrong"}, [1, 6]),
+        ({"only": "wrong"}, [1]),
+        ({"only": "in-between"}, [5, 6]),
         ({"only": ["unparsed", "failed"]}, [2, 3]),
         ({"model": "n"}, [5, 6]),
         ({"question": "q2"}, [2, 3, 6]),

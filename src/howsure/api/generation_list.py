@@ -90,8 +90,10 @@ class GenerationList(Result):
         some = "all" if number == selected and selected else f"{number:,} of"
         what = f"{some} {selected:,}{kinds} generation{'s' * (selected != 1)}" if selected else f"none{kinds}"
         line = f"{what}; in all {total:,}: {of_kinds}"
+        if self.counts["in-between"]:
+            line += "; in-between is a score above 0 and below 1"
         if any(one.is_verdict for one in self.generations) and (self.counts["correct"] or self.counts["wrong"]):
-            line += "; of verdicts, correct is a score of 0.5 or more, and wrong a lower one"
+            line += "; of verdicts, correct is a score of 1, and wrong a score of 0"
         return "\n".join(_wrap(line, WIDTH))
 
 
@@ -116,8 +118,8 @@ def show(
         Run folders, logs that keep completions, and tables with a column of completions; or what `howsure.read`
         returned for them.
     only
-        Kinds of generations: ``"correct"``, ``"wrong"``, ``"unparsed"``, ``"unscored"``, ``"failed"``; one or several.
-        A score of 0.5 or more is correct. None shows all kinds.
+        Kinds of generations: ``"correct"``, ``"in-between"``, ``"wrong"``, ``"unparsed"``, ``"unscored"``,
+        ``"failed"``; one or several. A score of 1 is correct, a score of 0 wrong. None shows all kinds.
     benchmark, model, question, variant
         Names to which the generations belong, one or several of each; None for all.
     limit

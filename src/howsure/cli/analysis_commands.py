@@ -506,7 +506,7 @@ _DEFAULT_LIMIT = 20
     "--only",
     multiple=True,
     metavar="KIND",
-    help="correct, wrong (a score below 0.5), unparsed, unscored or failed; several can be given.",
+    help="correct (a score of 1), in-between, wrong (of 0), unparsed, unscored or failed; several can be given.",
 )
 @click.option("--benchmark", multiple=True, help="Show generations of this benchmark.")
 @click.option("--model", multiple=True, help="Show generations of this model.")

@@ -59,8 +59,8 @@ AnswerKind = Literal["answer", "unparsed", "unscored", "failed"]
 """The kinds of groups, in the order in which they are displayed."""
 _KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
-GenerationKind = Literal["correct", "wrong", "unparsed", "unscored", "failed"]
-"""What became of a generation: a score of 0.5 or more is correct, a lower one is wrong."""
+GenerationKind = Literal["correct", "in-between", "wrong", "unparsed", "unscored", "failed"]
+"""What became of a generation: a score of 1 is correct, of 0 wrong, and one above 0 and below 1 in-between."""
 GENERATION_KINDS: tuple[GenerationKind, ...] = get_args(GenerationKind)
 
 
@@ -182,9 +182,9 @@ def classify_generations(table: pa.Table, *, has_answers: bool) -> NDArray[np.ui
     """
     from pyarrow import compute
 
-    correct, wrong, unparsed, unscored, failed = range(len(GENERATION_KINDS))
+    correct, between, wrong, unparsed, unscored, failed = range(len(GENERATION_KINDS))
     score = table["score"].to_numpy().astype(float)  # NaN where null
-    kinds = np.where(score >= 0.5, correct, wrong)
+    kinds = np.select([score >= 1, score > 0], [correct, between], wrong)
     if has_answers:
         kinds[table["answer"].is_null().to_numpy()] = unparsed
     kinds[np.isnan(score)] = failed
