@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import howsure as hs
@@ -44,7 +46,7 @@ def verdicts(tmp_path):
     def write(question, verdict, answer="", *, reviewer="ada", target=None, **fields):
         key = content_key(f"What is the {question}?", target or QUESTIONS[question][0])
         here = {"benchmark": "maths", "question": question, "key": key, "verdict": verdict, "answer": answer}
-        append(tmp_path / "v.jsonl", Verdict(**here, reviewer=reviewer, when=moment(0), **fields))
+        append(tmp_path / "v.jsonl", Verdict(**here, reviewer=reviewer, **{"when": moment(0), **fields}))
         return tmp_path / "v.jsonl"
 
     return write
@@ -68,6 +70,24 @@ def test_right_answers_replace_wrong_targets(run, verdicts):
     hs.rescore(run, "numeric")
     assert scores(run, "numeric") == {"sum": 1, "product": 3, "rest": 4}
     assert scores(run, "numeric+corrected")["sum"] == 3
+
+
+def test_questions_left_out_of_corrected_scores_are_those_without_a_right_answer(run, verdicts):
+    """By hand: "sum" is corrected, "rest" has no right answer; an answer newer than the scores is not in them."""
+    verdicts("sum", "mislabeled", "4")
+    file = verdicts("rest", "ambiguous")
+    with pytest.warns(HowsureWarning, match="leaves out 1 of these, and no others"):
+        hs.rescore(run, "numeric", override=file)
+    with pytest.warns(HowsureWarning) as caught:
+        cells = open_results(hs.read(run, scorer="numeric+corrected"), file).cells()[0]
+    assert dict(zip(cells.questions, cells.total[0].tolist(), strict=True)) == {"sum": 3, "product": 3}
+    assert any("1 mislabeled question not left out" in str(one.message) for one in caught)
+    with pytest.warns(HowsureWarning, match="2 of 3 questions left out"):
+        assert open_results(hs.read(run), file).cells()[0].questions == ("product",)
+    verdicts("product", "mislabeled", "7", when=moment(time.time() + 60))
+    with pytest.warns(HowsureWarning) as caught:
+        assert open_results(hs.read(run, scorer="numeric+corrected"), file).cells()[0].questions == ("sum",)
+    assert any("2 of 3 questions left out" in str(one.message) for one in caught)
 
 
 def test_answers_on_which_reviewers_differ_replace_nothing(run, verdicts):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read
-from howsure.readers.sources import Data
+from howsure.readers.run_source import RunSource
+from howsure.readers.sources import Data, Source
 from howsure.review import verdicts
 from howsure.review.verdicts import Decision
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
+from howsure.store.scorer_files import read_name_and_time
 
 #: Results of one benchmark, of which questions can be selected.
 Part = TypeVar("Part", Cells, Cube, AnswerCounts)
@@ -30,6 +32,8 @@ def check_two_models(a: str | None, b: str | None, *, where: str) -> None:
 
 class ReviewedEvaluations(Evaluations):
     """Results without the questions that reviewers rejected.
+
+    Where all scores are those of a scorer NAME+corrected, questions stay whose right answer they are for.
 
     Parameters
     ----------
@@ -81,7 +85,9 @@ class ReviewedEvaluations(Evaluations):
     @cached_property
     def _selection(self) -> tuple[list[Cells], list[str]]:
         """Cells without the rejected questions, and a line on each benchmark that lost some."""
-        cells, notes = verdicts.exclude(self.all_questions.cells(), self._verdicts)
+        cells, notes = verdicts.exclude(
+            self.all_questions.cells(), self._verdicts, corrected_at=_find_correction_time(self.sources)
+        )
         for line in notes:
             warnings.warn(line, HowsureWarning, stacklevel=4)
         return cells, notes
@@ -90,6 +96,19 @@ class ReviewedEvaluations(Evaluations):
         """Return the part with the questions that the cells of its benchmark have."""
         remaining = next((set(one.questions) for one in self.cells() if one.benchmark == part.benchmark), set())
         return part.select(questions=[question for question in part.questions if question in remaining])
+
+
+def _find_correction_time(sources: Sequence[Source]) -> str:
+    """Return when the first of the sources was scored for right answers of reviewers; empty if one was not."""
+    times = []
+    for source in sources:
+        if not isinstance(source, RunSource) or source.scorer is None:
+            return ""
+        name, written = read_name_and_time(source.path, source.scorer)
+        if not name.partition("@")[0].endswith("+corrected"):
+            return ""
+        times.append(verdicts.moment(written))
+    return min(times, default="")
 
 
 def open_results(data: Data | Evaluations, exclude: str | Path | None = None) -> Evaluations:
@@ -132,8 +151,7 @@ def read_corrections(file: str | Path) -> Callable[[Path], dict[tuple[str, str],
             what = "questions that keep their target, because reviewers differ in the verdict or in the right answer"
             lines.append(f"{what}: {n_differ} (howsure review --adjudicate decides)")
         if n_rejected := sum(one.is_rejected for one in others):
-            what = f"--exclude beside --scorer NAME+corrected leaves out {n_rejected} of these"
-            lines.append(f"{what}, and the corrected questions too")
+            lines.append(f"--exclude beside --scorer NAME+corrected leaves out {n_rejected} of these, and no others")
         warnings.warn("; ".join(lines), HowsureWarning, stacklevel=2)
         return targets
 

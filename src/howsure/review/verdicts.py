@@ -383,7 +383,11 @@ def _index_by_id(decisions: Iterable[Decision]) -> dict[tuple[str, str], Decisio
 
 
 def exclude(
-    runs: Sequence[Cells], decisions: Mapping[str, Decision], *, keys: Mapping[tuple[str, str], str] | None = None
+    runs: Sequence[Cells],
+    decisions: Mapping[str, Decision],
+    *,
+    keys: Mapping[tuple[str, str], str] | None = None,
+    corrected_at: str = "",
 ) -> tuple[list[Cells], list[str]]:
     """Return the cells without rejected questions, and messages for each benchmark on what was left out, and why.
 
@@ -399,6 +403,9 @@ def exclude(
         `content_key` by (benchmark, question), where it is known. With it, a question is also left out if its content
         was rejected under another id, and there is a warning if a question has another content than when it was
         rejected.
+    corrected_at
+        Of scores for the right answers of reviewers: when they were made, as `moment` formats it. Mislabeled questions
+        with a right answer from before are not left out. Empty for scores for the stored targets.
 
     Raises
     ------
@@ -425,12 +432,18 @@ def exclude(
             count = _count_questions(len(changed), "rejected ")
             what = f"{cells.benchmark}: {count} reviewed with another text or target, and left out"
             warnings.warn(f"{what}: {examples}; review again", HowsureWarning, stacklevel=2)
-        out = {question: one for question, one in here.items() if one.is_rejected}
+        corrected = {question for question, one in here.items() if one.answer and one.when < corrected_at}
+        out = {question: one for question, one in here.items() if one.is_rejected and question not in corrected}
         if out and len(out) == len(cells.questions):
             remedy = "is it the right file of verdicts?"
             raise InputError("the verdicts reject every question", where=cells.benchmark, remedy=remedy)
         selected.append(cells.select(questions=[q for q in cells.questions if q not in out]) if out else cells)
-        messages += _describe_decisions(cells, selected[-1], here)
+        messages += _describe_decisions(cells, selected[-1], here, out)
+        if corrected:
+            what = (
+                f"{_count_questions(len(corrected), 'mislabeled ')} not left out: the scores are for the right answers"
+            )
+            messages.append(f"{cells.benchmark}: {what}")
         rejected = {
             name for (benchmark, name), one in by_id.items() if benchmark == cells.benchmark and one.is_rejected
         }
@@ -439,10 +452,11 @@ def exclude(
     return selected, messages
 
 
-def _describe_decisions(cells: Cells, selected: Cells, here: Mapping[str, Decision]) -> list[str]:
+def _describe_decisions(
+    cells: Cells, selected: Cells, here: Mapping[str, Decision], out: Mapping[str, Decision]
+) -> list[str]:
     """Return how many questions of a benchmark are left out, on what, what that does, and how many are undecided."""
-    out = [one for one in here.values() if one.is_rejected]
-    words, bases = Counter(one.verdict for one in out), Counter(one.basis for one in out)
+    words, bases = Counter(one.verdict for one in out.values()), Counter(one.basis for one in out.values())
     why = ", ".join(f"{n} {word}" for word, n in sorted(words.items(), reverse=True))
     on = ", ".join(f"{bases[basis]} on {basis}" for basis in _DECIDED if bases[basis])
     lines = [f"{len(out)} of {_count_questions(len(cells.questions))} left out" + (f" ({why}; {on})" if out else "")]
