@@ -58,8 +58,8 @@ _LEAD = re.compile(
 # "It is not true that it is impossible, so yes." and "No, wait. Yes, it does."
 _CONCLUSION = re.compile(
     r"(?:,\s+(?:so|thus|hence|therefore)\s+(?:the answer is\s+)?|(?:→|⇒|=>)\s*\**|\bcorrect:\s"
-    r"|\b(?:typical|average|ordinary) person would (?:say|answer),?\s[\"'“]?)(yes|no)[\"'”]?"
-    r"(?:,\s+(?:it|they|he|she|you|we|there)\b[^.;,]{0,60})?\W*$",
+    r"|\b(?:typical|average|ordinary) (?:person would (?:say|answer),?|(?:judge?ment|answer|view) (?:is|would be):?)"
+    r"\s[*_\"'“]*)(yes|no)[*_\"'”]*(?:,\s+(?:it|they|he|she|you|we|there|the)\b[^.;]{0,60})?\W*$",
     re.IGNORECASE,
 )
 _TAKEN_BACK = re.compile(r"\b(?:wait|sorry|correction|scratch that|on second thought)\W*$", re.IGNORECASE)
@@ -89,6 +89,7 @@ _DOUBTED = re.compile(
     r"\b(?:if|whether|unless|could|might|may|perhaps|possibly|depends|n['’]t|neither|nor|unsure|determine)\b",
     re.IGNORECASE,
 )
+_DENIED = re.compile(r"\b(?:not|never|no)\b", re.IGNORECASE)
 # "They can." where the question begins with "Can".
 _ECHOED = re.compile(
     r"\W*(?:it|they|he|she|you|we|i|this|that|these|those)\s(?P<verb>can|does|do|did|is|are|was|were|will|would|has|have|should)"
@@ -143,43 +144,70 @@ _VERB_FORMS = {
     "will": ("will", "would"),
     "would": ("would", "will"),
 }
-_CLAUSE_BREAK = re.compile(r"[,;:]\s|\s[–—]\s|\b(?:so|because|since|but|and|therefore|that)\s", re.IGNORECASE)
-_HYPOTHETICAL = re.compile(
-    r"\b(?:if|whether|unless|might|may|perhaps|possibly|maybe|depends?|neither|nor|unsure|only|hardly|always|necessarily"
-    r"|usually)\b",
+_IDLE_TEXT = """a an the it they he she we you i this that these those them him her its their one of in on at to for
+with from by be been being have has had also indeed definitely clearly certainly really actually therefore thus so do
+does did is are was were would can could will should any some ever there"""
+_IDLE_WORDS = frozenset(_IDLE_TEXT.split())
+_DENIALS = frozenset(("not", "never", "cannot", "no", "neither", "without"))
+_SHORT_DENIAL = re.compile(r"n['’]t\b")
+# Words beside those of the question that change what is said: "only half of the birds fly".
+_CHANGES = re.compile(
+    r"\b(?:if|whether|unless|might|may|perhaps|possibly|maybe|depends?|nor|unsure|unclear|only|hardly|rarely|always|usually"
+    r"|sometimes|often|necessarily|half|partly|almost|nearly|false|wrong|untrue|incorrect|myth|misconception|mistaken"
+    r"|opposite|instead|rather|impossible|fails?|unable|too|deny|denies|lies?|lied|seems?|asks?|question|determine)\b",
     re.IGNORECASE,
 )
-_IDLE_TEXT = """a an the it they he she we you i this that these those them him her one of in on at to for with from by
-be been being have has had also indeed definitely clearly certainly really actually therefore thus so do does did"""
-_IDLE_WORDS = frozenset(_IDLE_TEXT.split())
-#: Words of a question that a clause repeats which says yes without that word.
+# "Based on the passage, ...", "Since 1889 is later than 1886, ...", "I'd say ...", "A typical person would say ..."
+_BEFORE_CLAUSE = re.compile(
+    r"\W*(?:(?:since|because|as|given|based|according|knowing|in|under|overall)\b[^,;:]*,\s"
+    r"|(?:i|we|most|most people|an? (?:typical|average|ordinary) person|people)\b[^,;:]{0,20}?"
+    r"\b(?:say|conclude|judge|answer)(?:\s+that|,)?\s+(?:[*\"'“]*(?:yes|no)[*\"'”]*,\s)?|(?:this|it|which)\s(?:means|follows|shows|implies)\s(?:that\s)?)+",
+    re.IGNORECASE,
+)
+_AFTER_CLAUSE = re.compile(
+    r"[,;]?\s(?:because|since|as|though|although|even\s(?:if|though)|while|whereas|but|due\sto|and\s(?:so|thus))\b|[;:]\s|\s[–—]\s",
+    re.IGNORECASE,
+)
+_SO = re.compile(r"[,;:]\s(?:and\s)?(?:so|thus|hence|therefore)\b", re.IGNORECASE)
+#: Words of the question that a clause repeats which answers it without "yes" or "no": so many, and this share of them.
 LEAST_REPEATED = 2
+SHARE_REPEATED = 0.7
 
 
 def _repeat_question(sentence: str, question: str) -> str | None:
-    """Return "yes" or "no" where the last clause of a sentence has only words of the question, and its verb.
+    """Return "yes" or "no" where the main clause of a sentence says what a question asks, in its words and order.
 
-    "this person couldn't have voted" is no where the question is "Can a person born in 1985 have voted in 2000?".
+    "hamsters provide food for some animals" is yes where the question is "Do hamsters provide food for any animals?",
+    and "this person couldn't have voted" no where it is "Can a person born in 1985 have voted in 2000?".
     """
-    asks = _AUXILIARY_QUESTION.search(question)
-    if asks is None or sentence.rstrip().endswith("?") or _HYPOTHETICAL.search(sentence) or is_reported(sentence):
+    if sentence.rstrip().endswith("?") or _CHANGES.search(sentence) or is_reported(sentence):
         return None
-    forms = "|".join(_VERB_FORMS.get(verb := asks["verb"].lower(), (verb,)))
-    rest = {word.lower() for word in _WORD.findall(asks["rest"])}
-    clause = _CLAUSE_BREAK.split(sentence)[-1]
-    match = re.search(
-        rf"\b(?:{forms})(?P<not>n['’]t|\s+not|\s+never)?(?![\w'’])|\b(?P<cannot>cannot)\b", clause.lower()
-    )
-    if match is None or not rest.isdisjoint(("not", "or", "never")):
+    concluded = _SO.split(sentence)[-1]
+    clause = _AFTER_CLAUSE.split(_BEFORE_CLAUSE.sub("", _LEAD.sub("", concluded), count=1))[0]
+    said = _WORD.findall(_SHORT_DENIAL.sub(" not", clause.lower().replace("can't", "can not")))
+    asks = list(_AUXILIARY_QUESTION.finditer(question))[-1:]
+    return _compare_clause(said, _WORD.findall(asks[0]["rest"].lower()), asks[0]["verb"].lower()) if asks else None
+
+
+def _compare_clause(said: list[str], asked: list[str], verb: str) -> str | None:
+    """Return "yes" or "no" where the words of a clause are those of a question in their order; else None."""
+    if not _DENIALS.union(("or", "all", "every", "only")).isdisjoint(asked):
         return None
-    words = _WORD.findall(f"{clause[: match.start()]} {clause[match.end() :]}".lower())
-    content = [word for word in words if word not in _IDLE_WORDS]
-    if not words or any(not any(match_stems(word, other) for other in rest) for word in content):
+    denials = sum(word in _DENIALS for word in said)
+    sought = [word for word in asked if word not in _IDLE_WORDS]
+    given = [word for word in said if word not in _IDLE_WORDS and word not in _DENIALS]
+    place = found = 0
+    for word in given:
+        after = next((at for at in range(place, len(sought)) if match_stems(word, sought[at])), None)
+        if after is not None:
+            place, found = after + 1, found + 1
+    others = len(given) - found
+    forms = _VERB_FORMS.get(verb, (verb,))
+    if denials == 1 and not others and (found or any(form in said for form in forms)) and given:
+        return "no"
+    if found < LEAST_REPEATED or found < SHARE_REPEATED * len(sought) or others > found or denials > 1:
         return None
-    is_denied = bool(match["not"] or match["cannot"])
-    sought = [word for word in rest if word not in _IDLE_WORDS]
-    is_whole = len(content) >= LEAST_REPEATED and 2 * len(content) > len(sought)
-    return "no" if is_denied and content else "yes" if is_whole and not is_denied else None
+    return "no" if denials else "yes"
 
 
 def _compare_words(sentence: str, question: str) -> str | None:
@@ -207,12 +235,15 @@ def _read_predicate(sentence: str, question: str) -> str | None:
     ):
         return "no" if echo["not"] else "yes"
     predicate = _PREDICATE_QUESTION.search(question)
-    if predicate is None or not any(
-        word in sentence.lower() for word in predicate["subject"].lower().split() if len(word) > 3
-    ):
+    subject = (
+        [word in sentence.lower() for word in predicate["subject"].lower().split() if len(word) > 3]
+        if predicate
+        else []
+    )
+    if predicate is None or 2 * sum(subject) < max(len(subject), 1):
         return None
     match = re.match(_PREDICATED.format(re.escape(predicate["predicate"])), sentence, re.IGNORECASE | re.DOTALL)
-    if match is None or _DOUBTED.search(match["before"]) or _DOUBTED.search(match["after"]):
+    if match is None or _DENIED.search(match["before"]) or any(map(_DOUBTED.search, match.group("before", "after"))):
         return None
     return "no" if bool(match["not"]) != bool(match["opposite"]) else "yes"
 
