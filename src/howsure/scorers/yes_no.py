@@ -182,30 +182,35 @@ def _repeat_question(sentence: str, question: str) -> str | None:
     """
     if sentence.rstrip().endswith("?") or _CHANGES.search(sentence) or is_reported(sentence):
         return None
-    concluded = _SO.split(sentence)[-1]
-    clause = _AFTER_CLAUSE.split(_BEFORE_CLAUSE.sub("", _LEAD.sub("", concluded), count=1))[0]
-    said = _WORD.findall(_SHORT_DENIAL.sub(" not", clause.lower().replace("can't", "can not")))
+    conclusion = _SO.split(sentence)[-1]
+    clause = _AFTER_CLAUSE.split(_BEFORE_CLAUSE.sub("", _LEAD.sub("", conclusion), count=1))[0]
+    words = _WORD.findall(_SHORT_DENIAL.sub(" not", clause.lower().replace("can't", "can not")))
     asks = list(_AUXILIARY_QUESTION.finditer(question))[-1:]
-    return _compare_clause(said, _WORD.findall(asks[0]["rest"].lower()), asks[0]["verb"].lower()) if asks else None
+    return _compare_clause(words, _WORD.findall(asks[0]["rest"].lower()), asks[0]["verb"].lower()) if asks else None
 
 
-def _compare_clause(said: list[str], asked: list[str], verb: str) -> str | None:
+def _compare_clause(words: list[str], question_words: list[str], verb: str) -> str | None:
     """Return "yes" or "no" where the words of a clause are those of a question in their order; else None."""
-    if not _DENIALS.union(("or", "all", "every", "only")).isdisjoint(asked):
+    if not _DENIALS.union(("or", "all", "every", "only")).isdisjoint(question_words):
         return None
-    denials = sum(word in _DENIALS for word in said)
-    sought = [word for word in asked if word not in _IDLE_WORDS]
-    given = [word for word in said if word not in _IDLE_WORDS and word not in _DENIALS]
-    place = found = 0
-    for word in given:
-        after = next((at for at in range(place, len(sought)) if match_stems(word, sought[at])), None)
+    denials = sum(word in _DENIALS for word in words)
+    repeatable = [word for word in question_words if word not in _IDLE_WORDS]
+    content = [word for word in words if word not in _IDLE_WORDS and word not in _DENIALS]
+    place = n_repeated = 0
+    for word in content:
+        after = next((at for at in range(place, len(repeatable)) if match_stems(word, repeatable[at])), None)
         if after is not None:
-            place, found = after + 1, found + 1
-    others = len(given) - found
+            place, n_repeated = after + 1, n_repeated + 1
+    others = len(content) - n_repeated
     forms = _VERB_FORMS.get(verb, (verb,))
-    if denials == 1 and not others and (found or any(form in said for form in forms)) and given:
+    if denials == 1 and not others and (n_repeated or any(form in words for form in forms)) and content:
         return "no"
-    if found < LEAST_REPEATED or found < SHARE_REPEATED * len(sought) or others > found or denials > 1:
+    if (
+        n_repeated < LEAST_REPEATED
+        or n_repeated < SHARE_REPEATED * len(repeatable)
+        or others > n_repeated
+        or denials > 1
+    ):
         return None
     return "no" if denials else "yes"
 
