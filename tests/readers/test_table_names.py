@@ -139,7 +139,7 @@ def test_several_benchmarks_cannot_have_one_name(tmp_path):
     rows = [{"benchmark": b, "model": "a", "question": "1", "score": 1} for b in ("x", "y")]
     write(tmp_path / "t.csv", rows)
     with pytest.raises(
-        InputError, match=r"2 benchmarks \(x, y\), and --as-benchmark names one; leave --as-benchmark out"
+        InputError, match=r"2 benchmarks \(x, y\), and --as-benchmark names one; select .* --benchmark x, beside it"
     ):
         list(hs.read(tmp_path / "t.csv", benchmark="z"))
 
@@ -158,8 +158,20 @@ def test_a_benchmark_that_is_named_is_the_only_one_that_is_read(tmp_path):
         UnknownNameError, match="--as-benchmark gsm8k would .*: unknown benchmark 'gsm8k'; known: x, y, z"
     ):
         list(hs.read(tmp_path, benchmarks=["gsm8k"]))
-    with pytest.raises(InputError, match="select with --benchmark and leave --as-benchmark out, or the reverse"):
-        hs.read(tmp_path, benchmark="w", benchmarks=["x"])
+
+
+def test_selected_benchmarks_become_one(tmp_path):
+    """By hand: of x and y in one table and z in another, x and z with the same ids; runs, variants and names too."""
+    rows = [{"benchmark": b, "model": "a", "question": str(i), "score": b == "x"} for b in ("x", "y") for i in range(3)]
+    write(tmp_path / "t.csv", rows)
+    write(tmp_path / "z.csv", [{"model": "b", "question": str(i), "score": 1} for i in range(4)])
+    results = hs.read(tmp_path, benchmark="w", benchmarks=["x", "z"])
+    assert content(results) == {"w": (("a", "b"), 4)}
+    assert list(results.runs()) == ["w"]
+    assert [cube.benchmark for cube in results.cubes()] == ["w"]
+    assert hs.score(results)["score"].tolist() == [1, 1]
+    with pytest.raises(UnknownNameError, match="names of the files: unknown benchmark 'w'; known: x, y, z"):
+        list(hs.read(tmp_path, benchmark="w", benchmarks=["w"]))
 
 
 def completions(n, start=0, **more):

@@ -167,7 +167,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
 
     remedy = "leave it to the commands that read it"
     if inputs.benchmarks:
-        remedy_of_names = f"{remedy}; --as-benchmark gives everything one name"
+        remedy_of_names = f"{remedy}, which take --as-benchmark NAME beside it"
         raise InputError("--benchmark: a conversion keeps every benchmark", remedy=remedy_of_names)
     if inputs.exclude:
         raise InputError("--exclude: a conversion keeps every question", remedy=remedy)

@@ -62,7 +62,8 @@ _NAME_OPTIONS = (
         "--as-benchmark",
         "benchmark",
         metavar="NAME",
-        help="One name for the benchmark of everything that is read: equal question ids are the same questions.",
+        help="One name for the benchmark of everything that is read, or that --benchmark selects: equal question "
+        "ids are the same questions.",
     ),
     click.option(
         "--model",

@@ -175,7 +175,7 @@ def _rename_benchmark(log: DistinctLog, benchmark: str) -> DistinctLog:
     """Return a log whose only benchmark has this name."""
     names = sorted(log.describe_benchmarks())
     if len(names) > 1:
-        raise build_benchmarks_error(names, log.path)
+        raise build_benchmarks_error(names, log.path, may_select=False)
     benchmarks = dict.fromkeys(log.info.benchmarks, benchmark)
     return log._replace(names=replace(log.names, benchmarks=benchmarks))
 

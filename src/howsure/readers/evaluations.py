@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,7 +82,8 @@ def read(
         One name for the benchmark of everything that is read, whatever files and logs call it: question ids that agree
         are the same questions.
     benchmarks
-        Names of the benchmarks that are read; () reads all of them. Not together with `benchmark`.
+        Names of the benchmarks that are read; () reads all of them. With `benchmark`, the names that files and logs
+        have, as of a folder with several benchmarks of which one is to be joined with that of another program.
     model
         Name of the model of tables without a column that names it; None takes the name of the file or its folder.
     scale
@@ -96,8 +98,7 @@ def read(
     Raises
     ------
     InputError
-        When there is nothing to read at a path, `benchmark` and `benchmarks` are both given, or `benchmarks` is a
-        text.
+        When there is nothing to read at a path, or `benchmarks` is a text.
 
     Examples
     --------
@@ -108,9 +109,6 @@ def read(
     """
     if isinstance(benchmarks, str):
         raise InputError(f"benchmarks is the text {benchmarks!r}", remedy=f"give a list: [{benchmarks!r}]")
-    if benchmark is not None and benchmarks:
-        remedy = "select with --benchmark and leave --as-benchmark out, or the reverse"
-        raise InputError("--as-benchmark, one name for everything, and --benchmark, which selects", remedy=remedy)
     sources = find_sources(
         given,
         columns=columns,
@@ -119,6 +117,7 @@ def read(
         engine=engine,
         master=master,
         benchmark=benchmark,
+        selects=bool(benchmarks),
         model=model,
         scale=scale,
     )
@@ -365,6 +364,7 @@ class Evaluations(Sequence[Cells]):
         for name in self.benchmarks:
             if name not in names:
                 where = f"--benchmark (--as-benchmark {name} would give everything that is read this name)"
+                where = where if self.benchmark is None else "--benchmark, which takes the names of the files"
                 raise UnknownNameError("benchmark", name, names, where=where)
         return [[part for part in each if part.benchmark in self.benchmarks] for each in parts]
 
@@ -390,11 +390,16 @@ class Evaluations(Sequence[Cells]):
         self._emitted.update(self.notes())
 
 
-def build_benchmarks_error(names: Sequence[str], path: str | Path) -> InputError:
+def build_benchmarks_error(names: Sequence[str], path: str | Path, *, may_select: bool = True) -> InputError:
     """Return the error of a source with several benchmarks that are to have one name."""
     listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
     what = f"{len(names)} benchmarks ({listed}), and --as-benchmark names one"
-    return InputError(what, where=str(path), remedy="leave --as-benchmark out, or read one with --benchmark")
+    remedy = f"select what is to be one with --benchmark, such as --benchmark {shlex.quote(names[0])}, beside it"
+    if not may_select:
+        remedy = (
+            f"leave it out, and give --benchmark {shlex.quote(names[0])} --as-benchmark NAME to commands that read it"
+        )
+    return InputError(what, where=str(path), remedy=remedy)
 
 
 def _join_lines(lines: Sequence[tuple[str, str]]) -> str:

@@ -187,6 +187,7 @@ def find_sources(
     engine: str | None = None,
     master: str | None = None,
     benchmark: str | None = None,
+    selects: bool = False,
     model: str | None = None,
     scale: float | None = None,
 ) -> list[Source]:
@@ -206,6 +207,8 @@ def find_sources(
         "spark" to read every path with Spark; None reads with DuckDB.
     master
         Address of the Spark cluster.
+    selects
+        Whether benchmarks are selected by the names of the files before they get that of `benchmark`.
     benchmark, model
         Names for tables without a column that states them; None takes those of files and folders.
     scale
@@ -239,7 +242,7 @@ def find_sources(
         return _construct_sources([_Candidate(None, table, given_at=i) for i, table in enumerate(opened)], options)
     candidates = _list_candidates(each, options)
     tables = [item.table for item in candidates if item.table is not None and item.place is not None]
-    for line in name_tables(tables, benchmark=benchmark, model=model):
+    for line in name_tables(tables, benchmark=None if selects else benchmark, model=model):
         warnings.warn(line, HowsureWarning, stacklevel=3)
     return _construct_sources(candidates, options)
 
