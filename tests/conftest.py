@@ -20,12 +20,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config):
-    """Let no test read or write the user's caches of Hugging Face; its packages read these variables when imported."""
+    """Let no test read or write the user's caches of Hugging Face, or print as wide as the user's terminal is."""
     folder = tempfile.TemporaryDirectory(prefix="howsure-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
+    # Packages of Hugging Face read these variables when they are imported.
     for name in ("HF_HUB_CACHE", "HF_DATASETS_CACHE"):
         os.environ.pop(name, None)
     os.environ["HF_HOME"] = folder.name
+    os.environ.pop("COLUMNS", None)
 
 
 pytest_plugins = ["helpers.chromium_window"]

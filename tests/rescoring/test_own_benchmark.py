@@ -56,7 +56,7 @@ def sampled_run(path, benchmark, variants):
     "nested", [["order"], pytest.param(["order", "instruction", "answer"], marks=pytest.mark.long)]
 )
 def test_scored_again_reads_what_the_variants_that_asked_read(tmp_path, nested):
-    """By `own` with the benchmark's file, and by `choice` with what the run stores alone."""
+    """By `own` with the benchmark's file, and by `choice` with what the run stores: its prompt has the question."""
     benchmark = multiple_choice(tmp_path)
     spec = {"space": "multiple-choice", "sample": 60, "seed": 4, "default": True, "hold_out": 2, "nested": nested}
     spec["dimensions"] = {
@@ -75,7 +75,8 @@ def test_scored_again_reads_what_the_variants_that_asked_read(tmp_path, nested):
         wanted = variants[row.variant].read(questions[row.question], row.completion)
         got = chosen.score(row.completion, ScoringItem(row.benchmark, row.question, row.variant, row.target))
         assert (got.answer, got.rule) == wanted
-        again = stored.score(row.completion, ScoringItem(row.benchmark, row.question, row.variant, row.target))
+        asked = CompletionContext(questions[row.question].text)
+        again = stored.score(row.completion, ScoringItem(row.benchmark, row.question, row.variant, row.target, asked))
         assert (again.answer, again.rule) == wanted
         assert got.score == float(wanted.answer == row.target)
         read += wanted.answer is not None
