@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from howsure.api import judged_results
-from howsure.api.result_selection import check_two_models
+from howsure.api.result_selection import check_two_models, list_first
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
@@ -38,6 +40,9 @@ from howsure.stats.core.results import Result, Results
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
+
+#: Fewest questions on which equal scores of two names are no coincidence.
+_FEWEST_EQUAL = 10
 
 
 def score(
@@ -246,6 +251,8 @@ def compare(
             if model not in all_models:
                 raise UnknownNameError("model", model, all_models)
         raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
+    if a != b:
+        _warn_of_equal_results(both, a, b)
     if not paired:
         if borrow is not None or method is not None:
             what = "borrow" if borrow is not None else "a method"
@@ -269,6 +276,22 @@ def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
     elif a == b:
         line = f"{a} is compared with itself: the difference is 0, and its interval is that of two runs of the model; "
         line += "howsure providers --other PATH compares results of one model from two places"
+        warnings.warn(line, HowsureWarning, stacklevel=3)
+
+
+def _warn_of_equal_results(benchmarks: Iterable[Cells], a: str, b: str) -> None:
+    """Say on which benchmarks two names have the same scores of all questions, which are many and differ."""
+    names = []
+    for cells in benchmarks:
+        one, other = cells.models.index(a), cells.models.index(b)
+        is_equal = all((array[one] == array[other]).all() for array in (cells.n, cells.total, cells.total_sq))
+        answered = cells.n[one] > 0
+        n_scores = len(np.unique(cells.mean[one][answered]))
+        if is_equal and n_scores > 1 and np.sum(answered) >= _FEWEST_EQUAL:
+            names.append(cells.benchmark)
+    if names:
+        line = f"{a} and {b} have the same scores on every question of {list_first(names)}: "
+        line += "if both are results of one model under two names, their difference says nothing"
         warnings.warn(line, HowsureWarning, stacklevel=3)
 
 
@@ -457,7 +480,7 @@ def _warn_of_single_runs(runs_of: Sequence[Sequence[Cells]]) -> None:
     """Say that benchmarks of one run each, such as tables that are named by their day, may be runs of one."""
     single = [runs[0] for runs in runs_of if len(runs) == 1 and runs[0].n.max(initial=0) == 1]
     if len(single) > 1 and len({(cells.models, cells.questions) for cells in single}) == 1:
-        names = ", ".join(cells.benchmark for cells in single[:3]) + ", ..." * (len(single) > 3)
+        names = list_first([cells.benchmark for cells in single])
         line = f"{names} have one run each of the same models and questions: --as-benchmark NAME makes them runs of one"
         warnings.warn(line, HowsureWarning, stacklevel=3)
 
@@ -512,8 +535,18 @@ def combine(
     >>> round(result.p_meta, 2)
     0.51
     """
-    parts = compare(data, a, b, claim=claim, method=method).parts
+    benchmarks = to_cells(data)
+    parts = compare(benchmarks, a, b, claim=claim, method=method).parts
+    _warn_of_left_out([cells for cells in benchmarks if not {a, b} <= set(cells.models)])
     return comparisons.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)
+
+
+def _warn_of_left_out(benchmarks: Sequence[Cells]) -> None:
+    """Name the benchmarks that a combination leaves out, and their models: one may have another name there."""
+    if benchmarks:
+        described = [f"{cells.benchmark} (has {list_first(cells.models)})" for cells in benchmarks]
+        line = f"benchmarks without results of both models are left out: {list_first(described)}"
+        warnings.warn(line, HowsureWarning, stacklevel=3)
 
 
 def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -> None:
@@ -531,7 +564,7 @@ def _with_several_models(data: CellsLike) -> list[Cells]:
     if not several:
         names = sorted({model for cells in benchmarks for model in cells.models})
         if len(names) > 1:
-            what = f"no benchmark has results of two models: {', '.join(names[:3])}{', ...' * (len(names) > 3)}"
+            what = f"no benchmark has results of two models: {list_first(names)}"
             raise InputError(what, remedy="give the results of two models on one benchmark")
         raise InputError(f"only one model: {', '.join(names)}", remedy="give the results of at least two")
     return several

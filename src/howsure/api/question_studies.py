@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from howsure.api.model_scores import CellsLike
+from howsure.api.result_selection import list_first
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import to_answers, to_cells
 from howsure.readers.sources import Data
@@ -253,7 +254,7 @@ def apply_to_binary(data: CellsLike, compute: Callable[[Cells], OneResult], what
         else:
             others.append(f"on {cells.benchmark}")
     if others:
-        line = f"{what} needs scores of 0 and 1; not so {', '.join(others[:3])}{', ...' * (len(others) > 3)}"
+        line = f"{what} needs scores of 0 and 1; not so {list_first(others)}"
         if not binary:
             raise InputError(line, remedy="choose a scorer that gives 0 or 1 with --scorer")
         warnings.warn(f"{line}: left out", HowsureWarning, stacklevel=3)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import numpy as np
 
-from howsure.api.result_selection import check_two_models
+from howsure.api.result_selection import check_two_models, list_first
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, open_or_list, read, to_cells
 from howsure.safe_text import escape_control_characters
@@ -243,7 +243,7 @@ def _list_metrics(
     new = data if isinstance(data, Mapping) else {}
     old = dict.fromkeys(new) if baseline is None else baseline if isinstance(baseline, Mapping) else {}
     if new.keys() != old.keys() or not new:
-        named = [_list_names([*side]) or "none" for side in (new, old)]
+        named = [list_first([*side]) or "none" for side in (new, old)]
         what = f"metrics {named[0]} of the candidate and {named[1]} of the baseline"
         raise InputError(what, where="gate", remedy="give results of the same metrics for both, or one result each")
     return [(name, *_list_metrics(new[name], old[name])[0][1:]) for name in new]
@@ -319,7 +319,7 @@ def _build_absence_error(absent: Sequence[str], old: Sequence[str], new: Sequenc
         remedy += "; --as-benchmark NAME calls both alike"
     elif common := [name for name in old if name in new]:
         remedy = f"run the candidate on it, or gate the others alone: {_list_options(common)}"
-    what = f"the candidate has no result on {_list_names(absent)}, the baseline has"
+    what = f"the candidate has no result on {list_first(absent)}, the baseline has"
     return InputError(what, where="gate", remedy=remedy)
 
 
@@ -422,7 +422,7 @@ def _match_labels(new: Sequence[str], old: Sequence[str], a: str | None, b: str 
         other = b if b is not None else a if a in old else old[0] if len(old) == 1 else None
         if own is None or other is None:
             side, labels = ("candidate", new) if own is None else ("baseline", old)
-            what = f"the {side} has several models: {_list_names(labels)}"
+            what = f"the {side} has several models: {list_first(labels)}"
             raise InputError(what, where="gate", remedy="name one with " + ("--a" if own is None else "--b"))
         return [(own, other)]
     if len(new) == 1 and len(old) == 1:
@@ -468,7 +468,7 @@ def _pair_variants(
     if not common:
         is_own = False
         if sides[0] and sides[1]:
-            names = f"{_list_names(sides[0])} of the candidate, {_list_names(sides[1])} of the baseline"
+            names = f"{list_first(sides[0])} of the candidate, {list_first(sides[1])} of the baseline"
             is_own = has_own_variants(cubes[0], new_label, cubes[1], old_label)
             own = f"each question of {old.benchmark} has prompt variants of its own"
             _warn_of_variants(own if is_own else f"no prompt variant of {old.benchmark} is common to both ({names})")
@@ -490,7 +490,7 @@ def _warn_of_one_sided(candidate: Sequence[str], baseline: Sequence[str], benchm
     }
     for what, names in lines.items():
         if names:
-            line = f"prompt variants {what} on {benchmark}: {_list_names(names)}"
+            line = f"prompt variants {what} on {benchmark}: {list_first(names)}"
             warnings.warn(line, HowsureWarning, stacklevel=8)
     return not set(candidate) <= set(baseline)
 
@@ -508,11 +508,6 @@ def _warn_of_variants(what: str) -> None:
     """Warn that scores are compared over all variants of each side."""
     line = f"{what}: each side is the mean over its own variants, and a change may be that of the prompt"
     warnings.warn(line, HowsureWarning, stacklevel=8)
-
-
-def _list_names(names: Sequence[str]) -> str:
-    """Return the first names of a list."""
-    return f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
 
 
 def _warn_of_other_questions(data: CellsLike, baseline: CellsLike) -> None:
@@ -539,7 +534,7 @@ def _warn_of_left_out(new: Sequence[Cells], old: Sequence[Cells], labels: Sequen
     models = sorted({model for cells in new for model in cells.models}.difference(labels))
     for kind, names in (("benchmark", benchmarks), ("model", models)):
         if names:
-            line = f"the baseline has no {kind} {_list_names(names)}: these results of the candidate are not compared"
+            line = f"the baseline has no {kind} {list_first(names)}: these results of the candidate are not compared"
             warnings.warn(line, HowsureWarning, stacklevel=5)
 
 
@@ -847,7 +842,7 @@ def _refuse_other_results(folder: Path, plan: Experiment, file: Path, label: str
         benchmarks = {load_benchmark(part).name for part in plan.parts}
         other = [name for name in stored.benchmarks if name not in benchmarks]
     if other:
-        what = f"the run folder has results of {_list_names(other)}, which {file.name} does not name"
+        what = f"the run folder has results of {list_first(other)}, which {file.name} does not name"
         raise InputError(f"{what}: they would be judged as the candidate's", where=str(folder), remedy=remedy)
 
 

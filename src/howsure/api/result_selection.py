@@ -30,6 +30,11 @@ def check_two_models(a: str | None, b: str | None, *, where: str) -> None:
         raise InputError(f"{a} is compared with itself", where=where, remedy=remedy)
 
 
+def list_first(names: Sequence[str]) -> str:
+    """Return the first three names, and "..." where there are more."""
+    return f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
+
+
 class ReviewedEvaluations(Evaluations):
     """Results without the questions that reviewers rejected.
 

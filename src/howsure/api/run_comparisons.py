@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure.api.generation_list import select_generations
 from howsure.api.model_scores import CellsLike
+from howsure.api.result_selection import list_first
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
@@ -110,19 +111,14 @@ def curve(
         models = sorted({model for cells in benchmarks for model in cells.models})
         what = "no two labels differ in one number alone" if order is None else "no benchmark has two of them; it has"
         raise InputError(
-            f"{what}: {_list_first(models)}",
+            f"{what}: {list_first(models)}",
             where="curve",
             remedy="name the checkpoints in their order: --order FIRST,SECOND,...",
         )
     if others:
-        line = f"no checkpoint of a curve, left out: {_list_first(sorted(others))}"
+        line = f"no checkpoint of a curve, left out: {list_first(sorted(others))}"
         warnings.warn(line, HowsureWarning, stacklevel=2)
     return Results(tuple(results))
-
-
-def _list_first(names: Sequence[str]) -> str:
-    """Return the first three names, and "..." where there are more."""
-    return f"{', '.join(names[:3])}{', ...' * (len(names) > 3)}"
 
 
 def run_widths(
@@ -433,7 +429,7 @@ def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
         else:
             without.append(cells.benchmark)
     what = inflect_text("[has|have] no sampled generations of the same model beside [it|them]", len(alone))
-    what, remedy = f"{_list_first(sorted(alone))} {what}", "give those too, of NAME beside NAME:greedy"
+    what, remedy = f"{list_first(sorted(alone))} {what}", "give those too, of NAME beside NAME:greedy"
     if not results and not alone:
         remedy = f"run with greedy: true, or label the greedy run of NAME as NAME{GREEDY_SUFFIX}"
         raise InputError("no model has a greedy run", where="greedy", remedy=remedy)
@@ -442,6 +438,6 @@ def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
     if alone:
         warnings.warn(f"greedy: {what}, left out; {remedy}", HowsureWarning, stacklevel=2)
     if without:
-        line = f"no model has a greedy run beside its sampled ones on {_list_first(without)}"
+        line = f"no model has a greedy run beside its sampled ones on {list_first(without)}"
         warnings.warn(f"greedy: {line}: left out", HowsureWarning, stacklevel=2)
     return Results(tuple(results))

@@ -172,7 +172,9 @@ def test_the_test_of_heterogeneity_is_named_with_its_p(method, test):
     result = combine(rows)
     chi_squared = stats.chi2.sf(result.q, 2)
     assert (abs(result.q_p - chi_squared) < 1e-12) == (test == "chi-squared")
-    assert f"p {result.q_p:#.2g}, {test}" in meta(result)["note"]
+    notes = meta(result)["note"].split("; ")
+    assert f"p {result.q_p:#.2g} of {test})" in notes[0]
+    assert [note.count("(") for note in notes] == [note.count(")") for note in notes]
 
 
 def test_p_values_that_differ_from_those_of_compare_are_explained():
@@ -197,7 +199,7 @@ def test_the_p_value_of_q_has_two_digits():
     rng = np.random.default_rng(6)
     result = combine([compare(benchmark(rng, name, 60), "a", "b") for name in ("one", "two")])
     for p, text in ((0.2, "p 0.20"), (0.0996, "p 0.10"), (0.0908, "p 0.091")):
-        assert f"{text}, Welch's test" in meta(replace(result, q_p=p))["note"]
+        assert f"{text} of Welch's test" in meta(replace(result, q_p=p))["note"]
 
 
 def test_what_has_no_z_is_left_out_and_told():

@@ -148,7 +148,7 @@ class Combination(Result):
         if math.isnan(self.q):
             return f"fewer than two benchmarks: nothing to combine{tests}"
         which = "Welch's test" if self.is_welch else "chi-squared"
-        test = f"Q {self.q:.2f} on {self.q_df} df, I² {self.i2:.0%}; p {self.q_p:#.2g}, {which}"
+        test = f"Q {self.q:.2f} on {self.q_df} df, I² {self.i2:.0%}, p {self.q_p:#.2g} of {which}"
         if self.q_p < 0.05:
             verdict = "the difference is not the same on all benchmarks: read each z beside the combined one"
         else:
