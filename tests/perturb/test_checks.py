@@ -53,7 +53,7 @@ def test_values_that_do_not_fit_a_question_are_replaced_and_counted_in_one_warni
     with pytest.warns(HowsureWarning) as raised:
         drawn = draw_variants(MC | {"sample": 40, "dimensions": {"order": ["original"]}}, asked)
     (message,) = [str(warning.message) for warning in raised]
-    assert "another enumerator is used in place of keyboard (1)" in message
+    assert "another enumerator is used in place of digits (1), keyboard (1)" in message
     assert "another separator is used in place of comma (1), pipe (1), or (1)" in message
     followed_by = {"comma": "spaces", "pipe": "spaces", "or": "spaces"}
     seen = set()

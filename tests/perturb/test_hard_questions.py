@@ -240,7 +240,7 @@ def test_no_prompt_asks_for_reasoning_that_the_question_rules_out(space):
     ],
 )
 def test_no_instruction_asks_for_a_label_alone_where_the_question_demands_an_explanation(text, is_demanded):
-    question = Question("q", text, "B", choices=("four", "seven", "nine"))
+    question = Question("q", text, "B", choices=("red", "green", "blue"))
     benchmark = Benchmark("drawn", [question], Prompt(template="{question}"), extract=lambda text: text or None)
     variants = draw_variants({"space": "multiple-choice", "sample": 30, "seed": 3}, benchmark).variants
     replaced = [variant.record(question).get("replaced", {}) for variant in variants]

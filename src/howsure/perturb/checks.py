@@ -14,7 +14,12 @@ from howsure.perturb.dimensions import BUILT_IN_VALUES
 from howsure.perturb.fitting_values import find_misfit
 from howsure.perturb.instruction_checks import check_instructions
 from howsure.perturb.option_references import find_option_references
-from howsure.perturb.question_demands import demands_own_answer, demands_own_form, rules_out_explanation
+from howsure.perturb.question_demands import (
+    demands_own_answer,
+    demands_own_form,
+    refers_to_another_question,
+    rules_out_explanation,
+)
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 from howsure.safe_text import inflect_text
@@ -177,6 +182,10 @@ def _list_left_out(space: Space, questions: Sequence[Question]) -> list[str]:
         others = sum(demands_own_answer(question.text) for question in questions)
         if others:
             parts.append(f"no label is asked for where the question demands another answer ({others})")
+    if any(value.content for value in space.values_of("demonstrations")):
+        alone = sum(refers_to_another_question(question.text) for question in questions)
+        if alone:
+            parts.append(f"no examples are shown where the question speaks of another question ({alone})")
     return parts
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Question
 from howsure.perturb.dimensions import BUILT_IN_VALUES, ENUMERATORS, Value
-from howsure.perturb.option_references import find_enumerated_labels, find_option_references
+from howsure.perturb.option_references import ROMAN, find_enumerated_labels, find_option_references
 from howsure.perturb.question_demands import (
     asks_for_letter,
     demands_explanation,
@@ -22,6 +22,7 @@ from howsure.perturb.question_demands import (
     demands_own_answer,
     demands_own_form,
     has_own_text,
+    refers_to_another_question,
     rules_out_explanation,
 )
 
@@ -44,6 +45,11 @@ _FORMULA = re.compile(
     re.MULTILINE,
 )
 _STARTS_WITH_NUMBER = re.compile(r"\s*[-−+.]?\d")
+_STARTS_WITH_NUMERAL = re.compile(
+    r"\W*(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|zwei|drei|vier|fünf|dos|tres|cuatro|cinco"
+    r"|deux|trois|quatre|cinq|due|tre|quattro|cinque|два|две|три|четыре|пять)(?![^\W_])",
+    re.IGNORECASE,
+)
 # What follows an article or a pronoun, but no label: "A cell", "I am"; "A is true" has a label.
 _WORD_FOLLOWS = r"(?! [\"'“‘(]?(?!(?:is|are|and|or|nor|but|only|alone|was|then|if|to)\b)[^\W\d_]{2})"
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
@@ -59,6 +65,7 @@ CONTRADICTIONS: tuple[Contradiction, ...] = (
     (demands_own_form, ("brief",), ("answer_form",), "the question demands a form of its own"),
     (demands_nothing_else, (), ("answer_form",), "the question demands the answer and nothing else"),
     (has_own_text, (), ("context",), "the question speaks of a text of its own"),
+    (refers_to_another_question, (), ("demonstrations", "context"), "the question speaks of another question"),
 )
 #: The same for questions with choices.
 OWN_ANSWER: Contradiction = (
@@ -155,7 +162,7 @@ def replace_contradicting_values(question: Question, values: MutableMapping[str,
     'none'
     """
     replaced: dict[str, Replacement] = {}
-    asks, has_examples = values["instruction"].asks, bool(values["demonstrations"].content)
+    asks = values["instruction"].asks
 
     def use(name: str, used: Value, reason: str) -> None:
         if values[name].content != used.content:
@@ -166,6 +173,7 @@ def replace_contradicting_values(question: Question, values: MutableMapping[str,
         if is_demanded(question.text):
             for name in (*names, *(["instruction"] if asks in kinds else [])):
                 use(name, BUILT_IN_VALUES[name][0], reason)
+    has_examples = bool(values["demonstrations"].content)
     if question.choices and has_examples and demands_own_answer(question.text):
         text = next(value for value in BUILT_IN_VALUES["answer"] if value.name == "text")
         use("answer", text, "the question demands an answer that is no label")
@@ -297,11 +305,18 @@ def find_label_conflict(labels: tuple[str, ...], question: Question) -> str:
         match = next((match for text in (*choices, question.text) if (match := _FORMULA.search(text))), None)
         if match:
             return f"symbols as labels beside {match[0]!r}"
-    if not all(any(c.isalpha() for c in label) for label in labels):
-        number = next((choice for choice in choices if _STARTS_WITH_NUMBER.match(choice)), "")
-        if number:
-            return f"numbers or symbols as labels beside the number {_quote(number)}"
-    return _find_label_in_texts(labels, choices, question.text)
+    return _find_number(labels, choices) or _find_label_in_texts(labels, choices, question.text)
+
+
+def _find_number(labels: Sequence[str], choices: Sequence[str]) -> str:
+    """Return which choice begins with a number, beside which labels without letters are not clear, or ""."""
+    if all(any(c.isalpha() for c in label) for label in labels):
+        return ""
+    if number := next((choice for choice in choices if _STARTS_WITH_NUMBER.match(choice)), ""):
+        return f"numbers or symbols as labels beside the number {_quote(number)}"
+    # "4" could be the label 4 and the choice "Four".
+    numeral = next((choice for choice in choices if _STARTS_WITH_NUMERAL.match(choice)), "")
+    return f"numbers as labels beside the number {_quote(numeral)}" if numeral and labels[0].isdigit() else ""
 
 
 def _find_label_in_texts(labels: Sequence[str], choices: Sequence[str], text: str) -> str:
@@ -320,6 +335,8 @@ def _find_label_in_texts(labels: Sequence[str], choices: Sequence[str], text: st
                 return f"the label {label} stands in the choice {_quote(choice)}"
         if look_like_variables and _find_pattern(label).search(text):
             return f"the label {label} is a letter of the question"
+        if len(label) > 1 and label.casefold() in ROMAN and _find_pattern(label).search(text):
+            return f"the label {label} is a numeral of the question"
     return ""
 
 

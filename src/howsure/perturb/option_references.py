@@ -97,6 +97,10 @@ _FOREIGN_ABOVE = _compile_any(
     r"|affirm|påståend|stwierdz|stelling|resposta)\w*",
     r"^\W*(?:(?:все|оба|обе|ни один|ни одна) (?:ответ|вариант|утвержд|верн|правильн)\w*"
     r"|нет (?:правильн|верн)\w+ ответ\w*|верны (?:все|оба|обе))",
+    # "Beide Städte", "Оба города", "Ни один из этих городов", "两者都是"
+    r"^\W*(?:beide|les deux|amb[oa]s(?: l[ao]s)?|entramb[ei](?: le| i| gli)?|оба|обе) \w+\W*$"
+    r"|^\W*ни одн[аио]\w*(?: из (?:этих|них|данных)(?: \w+)?)?\W*$|^\W*(?:все|все эти|все из них)(?: \w+)?\W*$"
+    r"|^\W*(?:两者|二者|両方|両者)",
     r"^\W*(?:[都全均](?:[不没]|不是)?(?:对|正确|错)|全部|すべて|全て|該当なし|सभी|दोनों|कोई नहीं)\W*$|(?:جميع|كل) ما",
 )
 _WHOLE_CHOICES = (
@@ -158,6 +162,7 @@ _PLACED = _compile_any(
     rf"{_PLACE}\b(?! \w+ly)",
     rf"\b(?:listed|named|shown|placed|printed) {_PLACE}\b",
     rf"\b{_PLACE} (?:one|item|entry) (?:listed|below|above|in the list)\b",
+    rf"\b{_PLACE} (?:\w+ ){{0,3}}(?:in|on) (?:the|this) list\b",
     rf"\b{_CHOICE}(?: \w+)? (?:directly |just |immediately |right )?"
     rf"(?:after|before|beneath|next to|following|preceding) (?:it|this|that|the|{_CHOICE})\b",
     rf"\b(?:position|place|order) of the (?:\w+ )?{_CHOICE}\b",

@@ -150,8 +150,11 @@ class Space:
 
     @cached_property
     def plain_pool(self) -> tuple[Question, ...]:
-        """Return the questions of the pool that demand no form of their answer; all if these are too few."""
-        plain = tuple(question for question in self.pool if is_plain(question.text))
+        """Return the questions of the pool that demand no form of their answer; all if these are too few.
+
+        A whole sentence is no answer to show: "The answer is It rains today."
+        """
+        plain = tuple(question for question in self.pool if is_plain(question.text) and not _is_sentence(question))
         most = max(int(str(value.content)) for value in self.values_of("demonstrations"))
         return plain if len(plain) >= most else self.pool
 
@@ -430,6 +433,12 @@ class PromptPoint:
         templates = (form.system, form.head, form.text("layout"), form.text("instruction"))
         requested = form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)
         return demonstrated or requested or bool(form.answer_template())
+
+
+def _is_sentence(question: Question) -> bool:
+    """Return whether the answer of a question without choices is a whole sentence."""
+    words = question.target.split()
+    return not question.choices and len(words) > 3 and words[0][:1].isupper() and words[-1].endswith((".", "!"))
 
 
 def _draw_value(dimension: Dimension, seed: int, j: int) -> DrawnValue:
