@@ -4,6 +4,7 @@ Kind of truth: labels that were planted, and the statistics on the same arrays.
 """
 
 import json
+import re
 
 import msgspec
 import numpy as np
@@ -286,12 +287,62 @@ def test_a_report_says_what_labels_say_of_the_judge(run, tmp_path):
     assert "the judge&#39;s opinion" in plain
     file = tmp_path / "labels.jsonl"
     label(run, file, 1000, lambda model, text: model == "b" or text.startswith("yes"))
-    page = hs.report(run, tmp_path / "page.html", texts=False, static_figures=False, calibrate=file).read_text(
-        encoding="utf-8"
-    )
+    with pytest.warns(HowsureWarning, match="people's labels correct the headline, the table and figure") as caught:
+        written = hs.report(run, tmp_path / "page.html", texts=False, static_figures=False, calibrate=file)
+    assert not any("opinion" in str(one.message) for one in caught)
+    page = written.read_text(encoding="utf-8")
     assert "The judge errs in favour of a: its error there differs by +0.500" in page
     assert "in favour of b" not in page
     assert "the judge&#39;s opinion" not in page
+    assert "people&#39;s labels correct the headline" in page
+
+
+def test_a_report_with_labels_has_the_scores_of_score_and_the_test_of_compare(run, tmp_path):
+    """By the judge a is ahead of b, 2/3 to 1/2; people say that b is always right."""
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 100, lambda model, text: model == "b" or text.startswith("yes"))
+    rows = {row["model"]: row for row in hs.score(run, calibrate=file)}
+    assert rows["b"]["score"] > rows["a"]["score"]
+    with pytest.warns(HowsureWarning, match="people's labels correct"):
+        written = hs.report(run, tmp_path / "page.html", texts=False, static_figures=False, calibrate=file)
+    page = written.read_text(encoding="utf-8")
+    [verdict] = re.findall(r'<p class="verdict">(.*?)</p>', page)
+    one = rows["b"]
+    assert (
+        f"b has the highest score, {one['score']:.3f} (95% interval {one['low']:.3f} to {one['high']:.3f})" in verdict
+    )
+    is_different = hs.compare(run, "a", "b", calibrate=file)["p_value"][0] < 0.05
+    assert ("b is distinguishable from the other model" in verdict) == is_different
+    assert "By the judge&#39;s own scores, a is the highest, 0.667." in verdict
+    [table] = re.findall(r"<tbody>(.*?)</tbody>", page[page.index("Judge's own score") :], re.DOTALL)[:1]
+    found = re.findall(r"<bdi>([ab])</bdi>.*?strong\">([\d.]+)<.*?nowrap\">([\d.]+) to ([\d.]+)<", table, re.DOTALL)
+    assert found == [(name, *(f"{rows[name][key]:.3f}" for key in ("score", "low", "high"))) for name in "ba"]
+
+
+def test_rejected_questions_are_left_out_of_corrected_scores(run, tmp_path):
+    """Without the first 20 questions, whose 40 completions of a are all those that are wrong, a is always right."""
+    file, verdicts = tmp_path / "labels.jsonl", tmp_path / "verdicts.jsonl"
+    label(run, file, 1000, lambda _, text: text.startswith("yes"))
+    lines = [
+        {
+            "benchmark": "facts",
+            "question": f"q{i}",
+            "key": f"k{i}",
+            "verdict": "ambiguous",
+            "reviewer": "ann",
+            "when": "2026-11-23T00:00:00.000000Z",
+        }
+        for i in range(20)
+    ]
+    verdicts.write_text("".join(json.dumps({**line, "note": "", "answer": ""}) + "\n" for line in lines))
+    for command in (["score", str(run)], ["compare", str(run), "--a", "a", "--b", "b"]):
+        options = ["--calibrate", str(file), "--exclude", str(verdicts), "--format", "json"]
+        with pytest.warns(HowsureWarning, match="20 of 60 questions left out") as caught:
+            result = CliRunner().invoke(cli, [*command, *options])
+        assert not any("opinion" in str(one.message) for one in caught)
+        [first, *_] = json.loads(result.stdout)
+        assert first["n_questions"] == 40
+        assert first.get("score", first.get("difference")) == pytest.approx(1.0 if command[0] == "score" else 0.25)
 
 
 def test_labels_for_a_report_that_no_judge_scored_are_refused(tmp_path):

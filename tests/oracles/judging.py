@@ -2,6 +2,8 @@
 
 import math
 
+from scipy import stats
+
 
 def corrected_mean(rows, weight):
     """PPI++ with a fixed weight: rows of (question, judged, label or None, inclusion); equal weight per question."""
@@ -18,6 +20,43 @@ def corrected_mean(rows, weight):
             label += share / inclusion * person
             labelled_judge += share / inclusion * judged
     return label / size + weight * (judge / total - labelled_judge / size)
+
+
+def corrected_difference_p(rows_a, rows_b):
+    """P-value of the PPI++ difference of two models on the same N questions, one completion and score in [0, 1] each.
+
+    Rows of (judged, label or None), question by question. With n labels of L and the judge's scores f, the terms of a
+    model are fixed = y_L + [labelled] N/n (y - y_L) and judge = f - f_L - [labelled] N/n (f - f_L); with a weight w the
+    estimate is the mean over questions of the difference of fixed + w judge, and w has the smallest variance.
+    """
+    size = len(rows_a)
+    fixed, judge, counts = [0.0] * size, [0.0] * size, []
+    for sign, rows in ((1, rows_a), (-1, rows_b)):
+        labelled = [(judged, person) for judged, person in rows if person is not None]
+        n = len(labelled)
+        counts.append(n)
+        mean_person = sum(person for _, person in labelled) / n
+        mean_judged = sum(judged for judged, _ in labelled) / n
+        for q, (judged, person) in enumerate(rows):
+            fixed[q] += sign * mean_person
+            judge[q] += sign * (judged - mean_judged)
+            if person is not None:
+                fixed[q] += sign * size / n * (person - mean_person)
+                judge[q] -= sign * size / n * (judged - mean_judged)
+
+    def covariance(x, y):
+        center_x, center_y = sum(x) / size, sum(y) / size
+        products = sum((a - center_x) * (b - center_y) for a, b in zip(x, y, strict=True))
+        return products / (size - 1) / size
+
+    weight = min(max(-covariance(fixed, judge) / covariance(judge, judge), 0), 1)
+    estimate = sum(a + weight * b for a, b in zip(fixed, judge, strict=True)) / size
+    n = min(counts)
+    terms = [a + weight * b for a, b in zip(fixed, judge, strict=True)]
+    variance = covariance(terms, terms) * n / (n - 2)
+    total = variance + 2 * 2 / ((n + 2) * (n + 1))  # two pseudo-labels of each model
+    df = (n - 2) * (total / variance) ** 2
+    return 2 * stats.t.sf(abs(estimate) / math.sqrt(total), df)
 
 
 def rogan_gladen(rows):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from howsure.errors import InputError
+from howsure.api.result_selection import ReviewedEvaluations
+from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read
+from howsure.readers.run_source import JUDGED
 from howsure.readers.sources import Data
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
@@ -30,15 +35,23 @@ __all__ = [
     "calibrate_scores",
     "describe_labels",
     "describe_positions",
+    "ignore_opinion",
     "judge_errors",
     "judge_noise",
     "measure_repeated_verdicts",
     "open_judged",
     "open_sample",
     "plan_verdicts",
+    "state_correction",
     "summarize_judges",
+    "warn_of_correction",
 ]
 
+#: Note on scores of which a report has corrected the most important ones; the place is for the names of benchmarks.
+CORRECTED = (
+    "the scores are a judge's; people's labels correct the headline, the table and figure of scores, and the section "
+    "on the judge{}, and everything else is of the judge's own scores"
+)
 #: Judged completions, or the noise of a judge, on one benchmark.
 OfBenchmark = TypeVar("OfBenchmark", bound="JudgedCompletions | JudgeNoise")
 
@@ -327,7 +340,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
             table.benchmark: measure_judge_noise(table)
             for table in read_verdict_tables(source.path, scorer, source.labels)
         }
-        for completions in read_judged_completions(source, file):
+        for completions in _select_questions(read_judged_completions(source, file), data):
             summary = JudgeSummary(
                 model=judge.judge,
                 template=judge.template,
@@ -338,6 +351,31 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
             )
             summaries.setdefault(completions.benchmark, []).append(summary)
     return {benchmark: each[0] for benchmark, each in summaries.items() if len(each) == 1}
+
+
+def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -> list[str]:
+    """Return the notes of results, with what a report corrects in place of the one that scores are a judge's opinion.
+
+    Parameters
+    ----------
+    notes
+        Notes of the results.
+    judges
+        The judges of the benchmarks that the notes are of.
+    """
+    from howsure.reporting.formatting import join_names
+
+    corrected = [name for name, one in judges.items() if one.is_corrected]
+    if not corrected:
+        return list(notes)
+    others = f" on {join_names(corrected)}" if len(corrected) < len(judges) else ""
+    return [line.replace(JUDGED, CORRECTED.format(others)) for line in notes]
+
+
+def warn_of_correction(results: Evaluations, judges: Mapping[str, JudgeSummary]) -> None:
+    """Raise the warning that scores are a judge's opinion, with what a report with these judges corrects."""
+    for line in state_correction([line for line in results.notes() if JUDGED in line], judges):
+        warnings.warn(line, HowsureWarning, stacklevel=3)
 
 
 def plan_verdicts(
@@ -476,8 +514,26 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
         remedy = "give one at a time: labels are of the completions of one run"
         raise InputError(f"{what} with labels", where=str(labels), remedy=remedy)
     if is_table:
-        return _select_benchmarks(read_judged_table(tables[0], file), data)
-    return _select_benchmarks(read_judged_completions(sources[0], file), data)
+        return _select_questions(read_judged_table(tables[0], file), data)
+    return _select_questions(read_judged_completions(sources[0], file), data)
+
+
+@contextmanager
+def ignore_opinion() -> Iterator[None]:
+    """Raise no warning that scores are a judge's opinion, which people's labels correct here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", f".*{re.escape(JUDGED)}", HowsureWarning)
+        yield
+
+
+def _select_questions(parts: Sequence[JudgedCompletions], data: CellsLike) -> list[JudgedCompletions]:
+    """Return those of the benchmarks that are read, without the questions that reviewers rejected."""
+    selected = _select_benchmarks(parts, data)
+    if not isinstance(data, ReviewedEvaluations):
+        return selected
+    with ignore_opinion():  # reading the cells says what is left out
+        questions = {cells.benchmark: set(cells.questions) for cells in data.cells()}
+    return [part.keep_questions(questions.get(part.benchmark, ())) for part in selected]
 
 
 def _select_benchmarks(parts: Sequence[OfBenchmark], data: CellsLike) -> list[OfBenchmark]:

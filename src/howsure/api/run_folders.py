@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, cast
 
@@ -265,7 +266,7 @@ def report(
         File of verdicts, as ``howsure review`` writes it: rejected questions are left out.
     calibrate
         File of people's labels of completions that a judge scored, as ``howsure review --random N`` makes it: the
-        section on the judge has the scores that people would have given.
+        headline, the table of scores and the section on the judge have the scores that people would have given.
     progress
         Function that is called with the name of each step before it begins, such as ``"reading answers"``.
 
@@ -287,6 +288,7 @@ def report(
     >>> hs.report(frame, pathlib.Path(tempfile.mkdtemp(), "report.html")).name
     'report.html'
     """
+    from howsure.api.judged_results import ignore_opinion, warn_of_correction
     from howsure.reporting.figure_files import FigureStyle
     from howsure.reporting.report_data import ReportData, ReportOptions
     from howsure.reporting.site import prepare_output, write_report
@@ -304,7 +306,10 @@ def report(
         report_data = ReportData(cells)
     else:
         results = open_results(cast("Data | Evaluations", data), exclude)
-        report_data = _collect_report_data(results, texts=texts, labels=calibrate, notify=notify)
+        with nullcontext() if calibrate is None else ignore_opinion():
+            report_data = _collect_report_data(results, texts=texts, labels=calibrate, notify=notify)
+        if calibrate is not None:
+            warn_of_correction(results, report_data.judges)
         if len(report_data.cells) > 1:
             _check_site_folder(Path(output), results)
     options = ReportOptions(
@@ -342,10 +347,11 @@ def _collect_report_data(
     notify: Callable[[str], None] = lambda _: None,
 ) -> ReportData:
     """Return the results as a report takes them; the warnings come last, when everything has been read."""
-    from howsure.api.judged_results import summarize_judges
+    from howsure.api.judged_results import state_correction, summarize_judges
     from howsure.reporting.report_data import ReportData
 
     notify("reading scores")
+    judges = summarize_judges(results, labels) if facts else {}
     reviewed = results if isinstance(results, ReviewedEvaluations) else None
     cubes = list(select_variant_cubes(results).values())
     manifests = results.manifests()
@@ -363,12 +369,17 @@ def _collect_report_data(
         texts=results.texts() if texts else None,
         verdicts=reviewed.verdicts() if reviewed else {},
         unreviewed_cells=reviewed.all_questions.cells() if reviewed else (),
-        judges=summarize_judges(results, labels) if facts else {},
+        judges=judges,
         manifests=manifests,
         facts=list(list_facts(results.sources, manifests, results.benchmarks)) if facts else (),
         usage=count_usage(results.sources) if facts else {},
-        source_warnings=results.notes(has_folders=False),
-        warnings_by_benchmark={one.benchmark: results.notes(one.benchmark, has_folders=False) for one in cells},
+        source_warnings=state_correction(results.notes(has_folders=False), judges),
+        warnings_by_benchmark={
+            name: state_correction(
+                results.notes(name, has_folders=False), {name: judges[name]} if name in judges else {}
+            )
+            for name in (one.benchmark for one in cells)
+        },
     )
 
 

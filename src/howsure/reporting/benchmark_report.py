@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count
 from howsure.reporting.report_data import BenchmarkData, ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import MAX_PAIRS, build_comparison_section
+from howsure.reporting.sections.corrected_scores import correct_scores, describe_corrected_verdict
 from howsure.reporting.sections.costs import build_cost_section
 from howsure.reporting.sections.data_map import build_data_map_section
 from howsure.reporting.sections.distributions import build_distributions_section
@@ -58,6 +60,9 @@ _METHODS = {
     "t": "Student's t",
     "clt": "normal (central limit theorem)",
 }
+
+#: Said of comparisons on a page whose scores are corrected by people's labels.
+JUDGE_COMPARED = "These are the judge's own scores; howsure compare --calibrate corrects the difference of two models."
 
 #: Columns of the table of pairs that are compared prompt by prompt.
 _COLUMNS_OVER_PROMPTS = (
@@ -114,27 +119,38 @@ class BenchmarkReport:
         self.prompts = self._analyse_prompts(options)
         compared = self.cells if self.prompts is None or self.has_questions else self.prompts.build_prompt_cells()
         self.pairs: Pairs | None = pairs(compared, level=self.level) if several else None
-        self.verdict = describe_verdict(
-            self.scores,
-            self.pairs,
-            limits=self._prompt_limits(),
-            claim_over_prompts=None if self.has_questions else CLAIM_OVER_PROMPTS,
+        #: The judge's scores as people's labels correct them; None without a judge or labels.
+        self.corrected = correct_scores(data.judge, self.scores)
+        self.verdict = (
+            describe_verdict(
+                self.scores,
+                self.pairs,
+                limits=self._prompt_limits(),
+                claim_over_prompts=None if self.has_questions else CLAIM_OVER_PROMPTS,
+            )
+            if self.corrected is None
+            else describe_corrected_verdict(self.corrected)
         )
         self.warnings = self._collect_warnings()
         self.reference, self.is_reference_named = self._choose_reference(options.reference)
-        self.score_table = build_score_table(
-            self.scores,
-            self.order,
-            ranking=rank(self.cells, level=self.level, draws=1) if several and self.has_questions else None,
-            prompts=None if self.prompts is None else self.prompts.summary.components,
-            limits=self._prompt_limits(),
-            greedy=self.greedy,
-        )
         self.claim = describe_claim(self.scores) if self.has_questions else CLAIM_OVER_PROMPTS
         self.builder = ElementBuilder(id_)
-        self.score_figure = build_score_figure(
-            self.scores, self.order, self.builder, claim=self.claim, limits=self._prompt_limits()
-        )
+        if self.corrected is None:
+            self.score_table = build_score_table(
+                self.scores,
+                self.order,
+                ranking=rank(self.cells, level=self.level, draws=1) if several and self.has_questions else None,
+                prompts=None if self.prompts is None else self.prompts.summary.components,
+                limits=self._prompt_limits(),
+                greedy=self.greedy,
+            )
+            scores, order, limits = self.scores, self.order, self._prompt_limits()
+        else:
+            self.claim += ", as people would have scored it"
+            scores, limits = self.corrected.scores, self.corrected.limits
+            order = order_models(scores)
+            self.score_table = build_score_table(scores, order, limits=limits, judge_scores=self.corrected.judge_scores)
+        self.score_figure = build_score_figure(scores, order, self.builder, claim=self.claim, limits=limits)
         self.sections: tuple[Section, ...] = tuple(self._build_sections())
         self.question_browser: QuestionBrowser | None = None
         if self.has_questions:
@@ -171,7 +187,7 @@ class BenchmarkReport:
             self.warnings += collect_repeat_warnings(repeats)
         has_questions = self.has_questions
         yield build_rejected_section(cells, self.scores, self.data.unreviewed_cells, self.order, builder)
-        yield build_comparison_section(
+        compared = build_comparison_section(
             self.pairs,
             self.order,
             self.reference,
@@ -179,6 +195,7 @@ class BenchmarkReport:
             chosen_by_scores=not self.is_reference_named,
             over_prompts=not has_questions,
         )
+        yield compared if self.corrected is None else replace(compared, lead=f"{JUDGE_COMPARED} {compared.lead}")
         if has_questions and (training := build_training_section(cells, builder, level=self.level)) is not None:
             yield training
         if self.data.usage and has_questions:
@@ -295,6 +312,8 @@ class BenchmarkReport:
 
     def describe_methods(self) -> str:
         """Return how the intervals of the scores were made."""
+        if self.corrected is not None:
+            return "the judge's scores corrected by people's labels (PPI++), with Student's t"
         if not self.has_questions:
             return "Student's t over the prompts"
         interval = self.scores.interval()
@@ -304,7 +323,9 @@ class BenchmarkReport:
         return "; ".join(parts) or "none: no standard error is known"
 
     def count_pairs(self) -> tuple[int, int]:
-        """Return the numbers of distinguishable pairs and of all pairs."""
+        """Return the numbers of distinguishable pairs and of all pairs, of corrected scores where there are some."""
+        if self.corrected is not None:
+            return self.corrected.count_pairs()
         verdicts = [] if self.pairs is None else judge_pairs(self.pairs)
         return verdicts.count("distinguishable"), len(verdicts)
 

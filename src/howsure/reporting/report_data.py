@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.texts import QuestionTexts
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.judges import JudgedCompletions, JudgeNoise, LabelAgreement, PositionEffect
+from howsure.stats.judges import JudgedCompletions, JudgeNoise, LabelAgreement, PositionEffect, calibrate
 from howsure.stats.planning import ModelUsage
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
@@ -60,6 +62,12 @@ class JudgeSummary:
     noise: JudgeNoise | None = None
     positions: PositionEffect | None = None
     agreements: Sequence[LabelAgreement] = ()
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether there are labels enough to correct the judge's score of any model."""
+        has_labels = bool(self.completions.n_labels.any())
+        return has_labels and bool(np.any(np.isfinite(calibrate(self.completions).score)))
 
 
 @dataclass(frozen=True, kw_only=True)

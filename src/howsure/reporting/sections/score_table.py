@@ -64,6 +64,8 @@ class ScoreRow:
         Rank with its confidence set; "–" where it is unknown.
     se_prompts
         Standard error for new questions in new prompts.
+    judge_score
+        The judge's own score of the model; empty where the scores are not corrected by people's labels.
     x, x_greedy, x_low, x_high
         Position of the score, the score of the greedy run, and the interval on the shared axis, in [0, 1]; None where
         unknown.
@@ -82,6 +84,7 @@ class ScoreRow:
     se_prompts: str
     n_questions: str
     n_generations: str
+    judge_score: str
     x: float | None
     x_greedy: float | None
     x_low: float | None
@@ -103,6 +106,8 @@ class ScoreTable:
         data and prediction.
     has_ranks
         Whether rows have a rank.
+    table
+        Name of the table with the numbers.
     prediction_has_interaction
         Whether the prediction share includes the interaction of question and prompt, because there is only one
         generation per question and prompt.
@@ -114,12 +119,18 @@ class ScoreTable:
     notes: tuple[str, ...]
     sources: dict[str, str]
     has_ranks: bool
+    table: str = "scores"
     prediction_has_interaction: bool = False
 
     @property
     def has_shares(self) -> bool:
         """Whether the sources of the error are known for any row."""
         return any(row.shares is not None for row in self.rows)
+
+    @property
+    def has_judge_scores(self) -> bool:
+        """Whether the scores are those of a judge corrected by people's labels, with the judge's own beside them."""
+        return any(row.judge_score for row in self.rows)
 
 
 def order_models(scores: Scores) -> list[str]:
@@ -186,6 +197,7 @@ def build_score_table(
     prompts: PromptComponents | None = None,
     limits: tuple[FloatArray, FloatArray] | None = None,
     greedy: Mapping[str, float] | None = None,
+    judge_scores: Mapping[str, float] | None = None,
 ) -> ScoreTable:
     """Build the table of scores, best model first.
 
@@ -204,7 +216,10 @@ def build_score_table(
         questions and generations are then left out.
     greedy
         Score of the greedy run of each model that has one, a mark in the row of its model.
+    judge_scores
+        The judge's own score of each model, where `scores` and `limits` are those that people's labels correct.
     """
+    has_questions = limits is None or judge_scores is not None
     columns = scores.columns()
     lows, highs = (scores.interval().low, scores.interval().high) if limits is None else limits
     # The rows of columns() have an order of their own.
@@ -229,14 +244,14 @@ def build_score_table(
     rows = []
     for model in order:
         i = scores.models.index(model)
-        notes = [note for note in note_of[model].split("; ") if note and limits is None]
+        notes = [note for note in note_of[model].split("; ") if note and has_questions]
         for note in notes:
             if note not in numbers:
                 numbers[note] = next(following)
         digits, greedy_score = row_places[i], greedy.get(model, np.nan)
         interval = f"{format_number(float(lows[i]), digits)} to {format_number(float(highs[i]), digits)}"
         shares, se_prompts = prompt_shares.get(model, (None, np.nan))
-        if not has_prompts and np.isfinite(data_share[i]):
+        if not has_prompts and judge_scores is None and np.isfinite(data_share[i]):
             shares = (float(data_share[i]), 1 - float(data_share[i]))
         rows.append(
             ScoreRow(
@@ -247,8 +262,9 @@ def build_score_table(
                 interval=interval if np.isfinite(lows[i]) else "–",
                 se=format_error(float(se[i]), places),
                 se_prompts=format_error(se_prompts, places),
-                n_questions=f"{int(scores.n_questions[i]):,}" if limits is None else "–",
-                n_generations=f"{int(scores.n_generations[i]):,}" if limits is None else "–",
+                n_questions=f"{int(scores.n_questions[i]):,}" if has_questions else "–",
+                n_generations=f"{int(scores.n_generations[i]):,}" if has_questions else "–",
+                judge_score="" if judge_scores is None else format_number(judge_scores[model], digits),
                 x=position(float(scores.score[i])),
                 x_greedy=position(greedy_score),
                 x_low=position(float(lows[i])),
@@ -264,6 +280,7 @@ def build_score_table(
         notes=tuple(numbers),
         sources={name: text for name, text in _SOURCES.items() if has_prompts or name != "prompt"},
         has_ranks=ranking is not None,
+        table="scores" if judge_scores is None else "judge",
         prediction_has_interaction=has_prompts and prompts is not None and _has_joined_components(prompts),
     )
 

@@ -2,6 +2,7 @@
 
 labelled_completions   completions with a judge's score, and a person's for a sample of them; agreement of reviewers
 calibration            PPI++, Rogan-Gladen and the labels alone, for scores and paired differences
+corrected_pairs        tests of the corrected differences of all pairs of models
 judge_noise            judge, generation and data noise; flip rate; completions against verdicts
 judge_errors           tests of self-preference and of length; the position effect of a judge of pairs
 """
@@ -15,6 +16,7 @@ from howsure.stats.judges.calibration import (
     measure_accuracy,
     ppi_mean,
 )
+from howsure.stats.judges.corrected_pairs import compare_corrected
 from howsure.stats.judges.judge_errors import (
     LACKS_DOUBLING,
     JudgeErrors,
@@ -51,6 +53,7 @@ __all__ = [
     "VerdictTable",
     "calibrate",
     "calibrate_difference",
+    "compare_corrected",
     "examine_judge",
     "measure_accuracy",
     "measure_agreement",

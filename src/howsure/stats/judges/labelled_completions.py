@@ -7,8 +7,8 @@ terms of the mean over questions of the mean over completions, which is what a s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +128,18 @@ class JudgedCompletions:
         if self.is_unit:
             return 1.0
         return float(np.nanmax([self.judged, self.label]) - np.nanmin([self.judged, self.label]))
+
+    def keep_questions(self, questions: Collection[str]) -> JudgedCompletions:
+        """Return the completions of these questions only; `questions` keeps all names, which are those of indices.
+
+        >>> data = JudgedCompletions("demo", ("a",), ("p", "q"), [0, 0], [0, 1], [1.0, 0.0], [1.0, 0.0])
+        >>> data.keep_questions({"q"}).judged.tolist()
+        [0.0]
+        """
+        is_selected = np.isin(self.question, [i for i, name in enumerate(self.questions) if name in set(questions)])
+        fields = ("model", "question", "judged", "label", "inclusion", "length", "is_known")
+        values = {name: getattr(self, name) for name in fields}
+        return replace(self, **{name: each[is_selected] for name, each in values.items() if each is not None})
 
     def select(self, model: int, questions: IntArray | None = None) -> ModelRows:
         """Return the judged completions of one model, on these questions only if they are given (indices)."""
