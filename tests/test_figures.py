@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import vl_convert
 from helpers.planted_prompts import planted
+from helpers.stored_rows import open_run
 from scipy import stats
 
 import howsure
@@ -21,6 +22,7 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Results
 from howsure.stats.prompts.moments import summarize_variants
+from howsure.store.schema import Response
 
 
 def cells(models=("a", "b", "c"), benchmark="bench"):
@@ -149,6 +151,28 @@ def test_every_figure_of_a_table_has_those_of_its_generations():
     given = figures.every(howsure.read(table, benchmark="bench"))
     assert "runs" in given
     assert "runs" not in figures.every(howsure.read(table, benchmark="bench").cells())
+
+
+def test_every_figure_of_a_run_with_prompts_is_that_of_its_report(tmp_path):
+    """Answers cannot be read under two of six prompts, so that a figure shows what they do to the spread."""
+    rows = [
+        Response(
+            benchmark="bench",
+            model=model,
+            question=f"q{q}",
+            variant=f"v{v}",
+            generation=g,
+            score=0.0 if v < 2 and q % 2 else float((q * 7 + g + v) % 5 < 3),
+            answer=None if v < 2 and q % 2 else "x",
+        )
+        for model, q, v, g in itertools.product("ab", range(20), range(6), (1, 2))
+    ]
+    with open_run(tmp_path / "run") as folder:
+        folder.append(rows)
+    howsure.report(tmp_path / "run", tmp_path / "r.html", figures=tmp_path / "figures", static_figures=False)
+    written = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
+    assert "unparsed" in written
+    assert set(figures.every(tmp_path / "run")) == written
 
 
 def test_chosen_models_and_moments(cube):

@@ -799,7 +799,7 @@ def every(
         As for `forest`.
     cubes, unparsed, repeats, answers
         Further results, as `howsure.reporting.report_data.ReportData` describes them; those of cells, which have none.
-        Of what `howsure.read` returns or takes, cubes, repeats and answers are read.
+        Of what `howsure.read` returns or takes, all four are read.
     level, reference, epsilon, delta
         Options of the report, as `howsure.reporting.report_data.ReportOptions` describes them.
 
@@ -813,6 +813,7 @@ def every(
     if isinstance(opened, Evaluations):
         if len(cells.variants) > 1:
             cubes = cubes or [cube for cube in opened.cubes() if cube.benchmark == cells.benchmark]
+            unparsed = unparsed or opened.count_unparsed(cubes)
         repeats = repeats or {name: parts for name, parts in opened.runs().items() if name == cells.benchmark}
         answers = answers or {name: one for name, one in opened.answers().items() if name == cells.benchmark}
     data = ReportData(
