@@ -136,7 +136,8 @@ class JudgedCompletions:
         >>> data.keep_questions({"q"}).judged.tolist()
         [0.0]
         """
-        is_selected = np.isin(self.question, [i for i, name in enumerate(self.questions) if name in set(questions)])
+        wanted_names = set(questions)
+        is_selected = np.array([name in wanted_names for name in self.questions], bool)[self.question]
         fields = ("model", "question", "judged", "label", "inclusion", "length", "is_known")
         values = {name: getattr(self, name) for name in fields}
         return replace(self, **{name: each[is_selected] for name, each in values.items() if each is not None})
