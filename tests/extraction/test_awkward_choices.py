@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import string
 from pathlib import Path
 
 import pytest
+from helpers.awkward_answers import read_table
 
 from howsure.extraction.completion_context import CompletionContext
 from howsure.extraction.multiple_choice import read_choice
@@ -16,6 +18,9 @@ AWKWARD = [
 ]
 #: Written before the code that reads them was seen.
 BLIND = [json.loads(line) for line in Path(__file__).with_name("blind_choices.jsonl").read_text("utf-8").splitlines()]
+#: Texts that name a choice and give no answer, and further ones to the same questions that give one. No model is fitted
+#: to them.
+UNANSWERED = Path(__file__).with_name("unanswered_choices.tsv")
 COMPLETIONS = Path(__file__).resolve().parents[2] / "../shared/data/completions"
 #: With which text the prompts of a kind begin a further question.
 STOPS = {"mmlu_pro": ("\nQuestion:",), "bbh_choice": ("\nQ:",)}
@@ -40,6 +45,43 @@ def test_completions_written_without_reading_the_code_are_read_as_a_person_reads
     """A row that is marked `unread` is too hard to read so far, but is never read as another choice."""
     got = read(row, row["labels"])
     assert got in {None, row["answer"]} if row.get("unread") else got == row["answer"], row["text"]
+
+
+def read_reply(question, choices, text):
+    """Return the label that is read from a text, or "-"."""
+    row = {"question": question, "choices": choices.split(" ¦ "), "text": text}
+    return read(row, string.ascii_uppercase[: len(row["choices"])]) or "-"
+
+
+@pytest.mark.parametrize(("answer", "question", "choices", "text"), read_table(UNANSWERED, 4))
+def test_a_text_that_gives_no_answer_is_not_read(answer, question, choices, text):
+    """A row with a fifth column is misread so far, as that column says."""
+    assert read_reply(question, choices, text) == answer
+
+
+def test_the_documentation_has_the_counts_of_texts_without_an_answer():
+    """Kind of truth: the marks of the file, counted; each says what is read."""
+    rows = [line.split("\t") for line in UNANSWERED.read_text("utf-8").split("\n") if line and not line.startswith("#")]
+    marked = [row for row in rows if len(row) > 4]
+    assert [
+        row for row in marked if f"read as {read_reply(*row[1:4])}".replace("read as -", "not read") != row[4]
+    ] == []
+    without, answered = ([row for row in rows if (row[0] == "-") is is_none] for is_none in (True, False))
+    counts = (
+        len(without),
+        sum(row in marked for row in without),
+        len(answered),
+        sum(row in marked for row in answered),
+    )
+    page = (Path(__file__).parents[2] / "docs" / "answers.md").read_text("utf-8")
+    printed = re.search(
+        r"Of (\d+) texts that name a choice and give no answer (\d+) are still read .*?of (\d+) answers to\s"
+        r"the same questions (\d+) are not read",
+        page,
+        re.DOTALL,
+    )
+    assert printed is not None
+    assert tuple(map(int, printed.groups())) == counts
 
 
 @pytest.mark.shared

@@ -125,6 +125,33 @@ def test_any_of_is_a_search_for_whole_words_in_any_case(words):
 @pytest.mark.parametrize(
     ("text", "place"),
     [
+        ("All three contributed, I would say.", 0),
+        ("It was all of these.", 0),
+        ("All statements are right.", 0),
+        ("None of them did.", 1),
+        ("No one knows.", None),
+        ("All wars have causes.", None),
+        ("After all, it was long ago.", None),
+        ("Not all.", None),
+    ],
+)
+def test_a_common_word_is_a_choice_where_no_noun_follows(text, place):
+    assert read_choice(text, "ABCD", ["All", "None", "Trade", "No"], expects_label=True)[0] == place
+
+
+def test_several_sentences_are_read_by_the_only_choice_that_they_name_where_the_question_is_unknown():
+    """With the question their conclusion decides, which a fact about the choice is not."""
+    text, choices = "Prednisone was approved in 1955. It is a prodrug.", ["Epinephrine", "Prednisone", "Albuterol"]
+    context = CompletionContext("Which drug should the nurse give first to a patient with anaphylaxis?")
+    assert read_choice(text, "ABC", choices, expects_label=True) == (1, "text")
+    assert read_choice(text, "ABC", choices, expects_label=True, context=context)[1] != "text"
+    fits = "Antihistamines are slow. It's epinephrine."
+    assert read_choice(fits, "ABC", choices, expects_label=True, context=context) == (0, "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
         # By a person, of completions of a small model that 20 tokens cut
         ("B. Portuguese\n\nThis is a classic fallacy which equates", 1),
         ("A. English\n\nThis is a classic example of a puzzle that involves using the", 0),

@@ -47,9 +47,14 @@ def count_cases() -> dict[str, int]:
     for row in map(json.loads, _read_lines(_FILE)):
         scorer = row["scorer"].partition(":")[0]
         counts[_KINDS.get(scorer, scorer)] += 1
-    tables = {"number": "numbers", "maths": "maths", "direction": "directions"}
+    tables = {
+        "choice": "unanswered_choices",
+        "number": "awkward_numbers",
+        "maths": "awkward_maths",
+        "direction": "awkward_directions",
+    }
     for kind, name in tables.items():
-        counts[kind] += len(_read_lines(extraction / f"awkward_{name}.tsv"))
+        counts[kind] += len(_read_lines(extraction / f"{name}.tsv"))
     for kind, name in {"list": "lists", "yesno": "yes_no", "f1": "f1"}.items():
         counts[kind] += len(_read_lines(_FILE.with_name(f"awkward_{name}.tsv")))
     return counts

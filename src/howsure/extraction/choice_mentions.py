@@ -153,7 +153,8 @@ _TOGETHER = ({"label", "text"}, {"both", "label"}, {"both", "text"})
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)")
 _OTHERS_THINK = re.compile(
     r"\b(?:some|many|most|other)\s+(?:people|students|experts|historians|would|might|say)\b"
-    r"|\b(?:one|you|people|they)\s+(?:could|might|think|say|choose|assume|confuse)\b|\bentweder\b",
+    r"|\b(?:one|you|people|they)\s+(?:could|might|think|say|choose|assume|confuse)\b|\bentweder\b"
+    r"|(?<!\bI )\b(?:said|says|wrote|writes|claim(?:s|ed)|argue[sd])[:,]\s[\"“']",
     re.IGNORECASE,
 )
 _NEGATED_VERB = re.compile(r"\b(?:do|does|did|can|could|would)(?:\s+not|n['’]t)\b", re.IGNORECASE)

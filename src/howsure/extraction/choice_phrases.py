@@ -54,6 +54,10 @@ _CONSIDERED = re.compile(
     r"|\b(?:do|does|did|can|could|would)(?:\s+not|n['’]t)\b",
     re.IGNORECASE,
 )
+# A sentence on what would be the case: "Were the planet solid, its day would be shorter."
+_HYPOTHETICAL = re.compile(
+    r"(?:^|[.!]\s)\W*(?:had|were|imagine|provided\s+that|suppose|assume|if\b[^.]{3,80}?\b(?:were|had))\b", re.IGNORECASE
+)
 # The start of a sentence. The search for the first character skips all others at once.
 SENTENCE_START = re.compile(r"[.!?;\n](?:(?<=\n)|(?<=;)\s|(?<=[.!?])[*_\"')\]]{0,4}\s)")
 _ASIDE_FORM = r"\((?:or|and|also|same\s+as|equivalently|which|confidence|certainty|\d+\s?%)(?!\w)[^()\n]{0,120}\)"
@@ -90,6 +94,11 @@ def find_mentions(text: str, words: Vocabulary) -> Iterator[re.Match[str]]:
 def is_considered(text: str) -> bool:
     """Return whether a part of a sentence considers a choice and does not give it: "if", "whether", "let's check"."""
     return _CONSIDERED.search(text) is not None
+
+
+def is_hypothetical(text: str) -> bool:
+    """Return whether a sentence of a text says what would be the case: "Had it been red, it would be Mars."."""
+    return _HYPOTHETICAL.search(text) is not None
 
 
 def read_before(text: str, place: int) -> str:

@@ -5,7 +5,8 @@ These rules are tried in their order, and each needs exactly one choice:
 1. *result*: the last line ends with "= 56" or "≈ 1/3", and that is the whole text of a choice;
 2. *conclusion*: the last sentence that names a choice has "so", "therefore" or the like before it, and no other choice;
 3. *start*: the completion begins with the whole text of a choice: "Augustus, who ruled ...";
-4. *predicate*: the only sentence of the completion ends with "is south", and other choices are named before the verb;
+4. *predicate*: the only sentence of the completion, or the last one of a completion that gives no other choice, ends
+   with "is south", and other choices are named before the verb;
 5. *echo*: a sentence repeats the words of the question and names one choice: "The Red Planet is Mars.", or says so of
    the subject of the question: "Since ..., the argument is deductively valid.".
 
@@ -18,6 +19,7 @@ import re
 from functools import lru_cache
 
 from howsure.extraction.choice_amounts import match_result
+from howsure.extraction.choice_phrases import is_hypothetical
 from howsure.extraction.languages import is_reported
 from howsure.extraction.vocabulary import LOOSE, Vocabulary, any_of
 
@@ -50,14 +52,16 @@ _CONCLUDES_NATIVE = re.compile(
 )
 _NEGATED_NATIVE = re.compile("不是|不能|没有|ではな|じゃな|ません|아니|않|ไม่|ليس|لا |नहीं|নয়|না |(?<!\\w)не(?!\\w)")
 _COPULA = re.compile(
-    r"(?:(?<!\w)(?:is|are|was|were|be|equals|gives|makes|face|faces|ist|est|es|è|é)|[:=])\s+(?:the\s+|an?\s+)?\W{0,3}$"
+    r"(?:(?<!\w)(?:is|are|was|were|be|equals|gives|makes|face|faces|ist|est|es|è|é|(?:it|that)['’]s)|[:=])\s+"
+    r"(?:the\s+|an?\s+)?\W{0,3}$"
 )
 _OPEN_QUESTION = re.compile(
     any_of(
         *("maybe", "might", "may", "could", "perhaps", "possibly", "either", "unsure", "guess", "depends", "unclear"),
         *("unknown", "sorry", "unable", "cannot", "whether", "if", "let", "need", "must", "should", "consider"),
-        *("check", "compare", "analy[sz]e", "assum", "suppose", "neither", "nor", "never", "no", "not", "except"),
-        *("wrong", "incorrect", "false", "rather", "instead", "unlike", "than", "however", "although", "though"),
+        *("check", "compare", "analy[sz]e", "assum(?:e[ds]?|ing)", "suppose", "neither", "nor", "never", "no", "not"),
+        *("except", "although", "though"),
+        *("wrong", "incorrect", "false", "rather", "instead", "unlike", "than", "however"),
     )
     + r"\b|n['’]t\b|\?"
 )
@@ -129,8 +133,10 @@ def find_given_text(text: str, words: Vocabulary, question: str, *, wants_wrong:
             break
     if place is None and len(end) <= LONGEST_ECHO:
         place = _read_start(sentences, words)
-    if place is None and len(sentences) == 1 and len(end) <= LONGEST_ECHO:
-        place = _read_end(sentences[0], words)
+    if place is None and len(end) <= LONGEST_ECHO:
+        last, is_only = _read_end(sentences[-1], words), len(sentences) == 1
+        if is_only or (":" not in sentences[-1] and words.find_text(words.without_latex(end), "text")[0] == last):
+            place = last
     if place is None and question:
         place = _read_about_question(text, end, sentences, words, question, wants_wrong=wants_wrong)
     return place
@@ -254,6 +260,7 @@ def _read_echo(sentences: list[str], words: Vocabulary, question: str) -> int | 
             or 2 * len(shared) < len(content)
             or _is_open(sentence, words)
             or is_reported(sentence)
+            or is_hypothetical(sentence)
         ):
             continue
         place, why = words.find_text(words.without_latex(sentence), "text")

@@ -19,7 +19,7 @@ from howsure.extraction.choice_mentions import (
     read_question,
     read_reference,
 )
-from howsure.extraction.choice_phrases import lists_choices
+from howsure.extraction.choice_phrases import is_hypothetical, lists_choices
 from howsure.extraction.choice_texts import split_sentences
 from howsure.extraction.vocabulary import LOOSE, Vocabulary, any_of
 
@@ -139,7 +139,7 @@ _REMARK = re.compile(
 _SOUGHT = re.compile(
     any_of("answer", "exception", "odd", "the one", "choose", "pick", "conclusion", "gesucht\\w*") + r"\b"
 )
-_CONDITION = re.compile(r"\W*(?:if|suppose|had)\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\W*if\b", re.IGNORECASE)
 _ITEM = re.compile(r"[\s*_#>•-]*\(?(?:\d{1,2}|[A-Z])[.):]")
 #: Stands for the spaces of a choice with a full stop within it, so that its sentence is not split there.
 JOINER = "\u2060"
@@ -266,7 +266,7 @@ def _read_all(sentences: Sequence[str], words: Vocabulary, about: QuestionWords)
     for i, sentence in enumerate(sentences):
         own = read_mentions(sentence, words, about)
         goes_on = is_condition and sentences[i - 1].endswith(";")
-        is_condition = goes_on or _CONDITION.match(sentence) is not None
+        is_condition = goes_on or _CONDITION.match(sentence) is not None or is_hypothetical(sentence)
         if is_condition or (items[i] and sum(items) > 1):
             for place, one in own.items():
                 is_verdict = one.is_denied or one.is_supported or one.is_odd

@@ -11,8 +11,8 @@ rules that applies decides:
 4. *bold*: the phrases in bold that are a label or a choice, if they agree;
 5. *first line*: the first line is a label or a choice, or starts with a marked label ("B) ...", "B because ..."), and
    no other line does;
-6. *text*: the completion is one short line without a hedge, and exactly one choice occurs in it; or its end gives the
-   text of one choice (`choice_texts`);
+6. *text*: the completion is one short line without a hedge, and one sentence if the question is known, and exactly one
+   choice occurs in it; or its end gives the text of one choice (`choice_texts`);
 7. *conclusion*: where none of these reads a choice, the one with which the sentences most likely conclude
    (`choice_conclusion`). The question must be known, and the completion not be cut.
 
@@ -42,12 +42,13 @@ from howsure.extraction.choice_phrases import (
     HEDGE,
     LONGEST,
     find_mentions,
+    is_hypothetical,
     lists_choices,
     read_phrase,
     remove_asides,
 )
 from howsure.extraction.choice_statements import find_position, read_plain_label, read_stated
-from howsure.extraction.choice_texts import find_given_text
+from howsure.extraction.choice_texts import find_given_text, split_sentences
 from howsure.extraction.choice_verdicts import find_exception, find_remaining, find_verdict
 from howsure.extraction.completion_context import (
     CompletionContext,
@@ -58,6 +59,7 @@ from howsure.extraction.completion_context import (
     find_repeated_answers,
     remove_next_question,
 )
+from howsure.extraction.languages import is_reported
 from howsure.extraction.statements import ends_undecided, remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
@@ -408,7 +410,8 @@ def _read_free(
 ) -> tuple[int | None, str]:
     """Return the choice that a complete text gives without a statement and a claim, and the rule; or None and why."""
     wants_wrong = _wants_wrong(question)
-    index, why = _read_unstated(text, lines, words, expects_label, wants_wrong=wants_wrong)
+    has_question = bool(question.strip())
+    index, why = _read_unstated(text, lines, words, expects_label, wants_wrong=wants_wrong, has_question=has_question)
     # "The femur is part of the leg" is no answer to "Which is NOT part of the leg?".
     if index is not None and why == "text" and _QUESTION_NEGATED.search(question[-LONGEST:]):
         is_sentence = len(text) > len(words.folded[index]) + SHORT_FRAME
@@ -503,7 +506,7 @@ def _is_copy(text: str, words: Vocabulary, context: CompletionContext) -> bool:
 
 
 def _read_unstated(
-    text: str, lines: list[str], words: Vocabulary, expects_label: bool, *, wants_wrong: bool
+    text: str, lines: list[str], words: Vocabulary, expects_label: bool, *, wants_wrong: bool, has_question: bool
 ) -> tuple[int | None, str]:
     """Return the choice that a completion gives without a statement, and the rule."""
     if _is_listing(lines, words):
@@ -533,7 +536,7 @@ def _read_unstated(
         return None, "none"
     rejected = (match for match in _REJECTS.finditer(text) if match[0].lower() not in words.loose_texts)
     is_doubtful = any(rejected) and (not wants_wrong or words.find_labels(text))
-    return (None, "none") if is_doubtful else _read_only_line(text, words)
+    return (None, "none") if is_doubtful else _read_only_line(text, words, has_question=has_question)
 
 
 def _read_heading(lines: list[str], words: Vocabulary, expects_label: bool) -> tuple[int | None, str]:
@@ -549,17 +552,23 @@ def _is_crossed(text: str, place: int) -> bool:
     return any(map(text[text.rfind("\n", 0, place) + 1 : place].__contains__, _CROSSES))
 
 
-def _read_only_line(text: str, words: Vocabulary) -> tuple[int | None, str]:
-    """Return the only choice that occurs in a line, and "text"; or None and the reason."""
+def _read_only_line(text: str, words: Vocabulary, *, has_question: bool) -> tuple[int | None, str]:
+    """Return the only choice that occurs in a line, and "text"; or None and the reason.
+
+    Where the question is known, several sentences are left to their conclusion: one may say no more than a fact.
+    """
     if aside := _OPTION_ASIDE.fullmatch(text):
         index = None if _TEMPTS.search(text) else words.labels.exact_index(aside["label"])
         return (index, "text") if index is not None else (None, "none")
     plain = words.without_latex(text)
     index, why = words.find_text(plain, "text")
-    if index is None or _OTHERS_SAY.search(plain):
-        return None, why if index is None else "none"
+    if index is None:
+        return None, why
+    if has_question and len([part for part in split_sentences(plain) if part.strip(_NO_CONTENT)]) > 1:
+        return None, "none"
     named = words.find_labels(text)
-    if named and index not in named:
+    is_reply = index in named if named else not (is_reported(plain) or is_hypothetical(plain))
+    if not is_reply or _OTHERS_SAY.search(plain):
         return None, "none"
     # A number in a sentence may be a step; at its end it is the result.
     is_word = any(character.isalpha() for character in words.folded[index])

@@ -416,13 +416,22 @@ _BEFORE_NUMBER = re.compile(rf"{_BEFORE_ANY}(?<!\$)")
 _IN_FORMULA = re.compile(r"(?<![+/^×·])(?<![+/^×·-] )")
 _AFTER_TEXT = re.compile(r"(?![.,/:]\d)")
 _AFTER_FORMULA = re.compile(r"(?!\s?[+/^×·]|\s?-\s?\w)")
+# Choices of one common word are none in a phrase or before a noun: "after all", "No one knows", "All wars end".
+_COMMON_WORDS = frozenset(("no", "all", "none"))
+_IN_PHRASE = re.compile(r"(?:after|above|at|first of|not|in) $")
+_BEFORE_NOUN = re.compile(
+    r"\s+(?!(?:of (?:the|these|those|them|it)|the|these|those|this|that|it|they|there|he|she|we|you|i|is|are|was|were"
+    r"|do|does|did|can|would|because|since|as|and|but|or|if|in|for|by|to|not|two|three|four|five|fits?|appl\w+|works?"
+    r"|options?|choices|answers?|statements)\b)[a-z]"
+)
 
 
 def find_words(choice: str, text: str) -> Iterator[int]:
-    """Yield the places of a choice in a text where it is not part of a longer word, number or formula."""
+    """Yield the places of a choice in a text where it is not part of a longer word, number, formula or phrase."""
     before = _BEFORE_NUMBER if choice[0].isdigit() else _BEFORE_TEXT
     is_spaced, is_end_spaced = _UNSPACED.match(choice) is None, _UNSPACED.match(choice[-1]) is None
     is_formula = _OPERATOR.search(choice) is not None
+    is_common = choice in _COMMON_WORDS
     start = text.find(choice)
     while start >= 0:
         end = start + len(choice)
@@ -432,6 +441,7 @@ def find_words(choice: str, text: str) -> Iterator[int]:
             or not before.match(text, start)
             or not _AFTER_TEXT.match(text, end)
             or (is_formula and not (_IN_FORMULA.match(text, start) and _AFTER_FORMULA.match(text, end)))
+            or (is_common and (_BEFORE_NOUN.match(text, end) or _IN_PHRASE.search(text[max(0, start - 9) : start])))
         )
         if not is_part:
             yield start
