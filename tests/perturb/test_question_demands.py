@@ -13,17 +13,19 @@ from howsure.perturb.dimensions import ENUMERATORS
 from howsure.perturb.fitting_values import find_label_conflict
 from howsure.perturb.option_references import find_option_references
 from howsure.perturb.rendering import remove_own_markers
-from howsure.perturb.surface_noise import starts_with_block
+from howsure.perturb.surface_noise import apply_spacing, starts_with_block
 
 SENTENCES = [
-    ("demands_nothing_else", ("Give the year only, no other text. When?", "Reply with the surname only.", "Output only the query: all names.", "Respond with valid XML only: <a>.</a>", "In one word: what is it?", "Which is an insect? Just the letter.", "Antworte nur mit Ja oder Nein: regnet es?", "Ответьте только числом: 2 + 2?", "2 加 2？只写答案。", "Answer with a single letter (T or F): is it?", "Cite the article number only: which?", "Use at most five words: what is it?", "Sum it up in ten words or fewer: it froze.", "Solve it and nothing more: who?", "Think, but reply with one word. Who?", "Antworte in einem Satz.", "Antworte mit einer Zahl.", "Écris ta réponse en un seul mot : qui ?", "Responde con una sola palabra.", "Назовите автора одним словом.", "用一个词回答：是什么？", "一言で答えてください。", "한 단어로 답하세요."),
-     ("Give the only real root.", "Which animal eats only grass?", "Name the bone that only birds have.", "In one word the king ruled it.", "Only the brave win. Who said so?", "Write the only even prime.", "Only one of them is lying. Who?", "Write the number in words.", "Answer with the option that fits.", "Nothing more than feldspar?", "Which bone is named in one word?", "In how many words or less did he say it?", "Wie viele Buchstaben sind in einem Wort?")),
+    ("demands_nothing_else", ("Give the year only, no other text. When?", "Reply with the surname only.", "Output only the query: all names.", "Respond with valid XML only: <a>.</a>", "In one word: what is it?", "Which is an insect? Just the letter.", "Antworte nur mit Ja oder Nein: regnet es?", "Ответьте только числом: 2 + 2?", "2 加 2？只写答案。", "Answer with a single letter (T or F): is it?", "Cite the article number only: which?", "Solve it and nothing more: who?", "Give a one-word answer: who?", "Write a title. Nothing else.", "Answer only with the year: when?", "Wie viele? Nur die Zahl.", "数字だけで答えてください。", "Wer? Ein Wort genügt.", "¿Cuántos? Solo el número.", "Think, but reply with one word. Who?", "Antworte mit einer Zahl.", "Écris ta réponse en un seul mot : qui ?", "Responde con una sola palabra.", "Назовите автора одним словом.", "用一个词回答：是什么？", "一言で答えてください。", "한 단어로 답하세요."),
+     ("Give the only real root.", "Which animal eats only grass?", "Name the bone that only birds have.", "In one word the king ruled it.", "Only the brave win. Who said so?", "Write the only even prime.", "Only one of them is lying. Who?", "Write the number in words.", "Answer with the option that fits.", "Nothing more than feldspar?", "Which bone is named in one word?", "Which animal lives only in the sea?", "Wie viele Buchstaben sind in einem Wort?")),
+    ("demands_short_text", ("Use at most five words: what is it?", "Sum it up in ten words or fewer: it froze.", "Antworte in einem Satz.", "Justify your answer in one sentence.", "Explain in two or three sentences why.", "Explain why in one line.", "Explique en une phrase pourquoi.", "请用一句话说明什么是光年。"),
+     ("In how many words or less did he say it?", "Which line is in the poem?", "What is wrong in the sentence?", "How many points lie in one line?")),
     ("rules_out_explanation", ("Do not show your working: 2 + 2?", "Give the year only. When?", "Explain nothing.", "Antworte ohne Rechenweg.", "Réponds sans justifier.", "Responde sin explicaciones.", "不要解释。"), ("A quarter of the guests don't show up. How many come?", "Is there no reason to worry?")),
-    ("demands_own_answer", ("Is 51 prime? Answer yes or no.", "Reply in one word: who?", "Answer in French: who?", "Answer with the full text of the option.", "Name it, not its letter.", "Réponds par oui ou par non : pleut-il ?", "Which is heavier? (Answer: left / right)", "Answer with a number from the list: how many?", "Choose one and put it in \\boxed{}."),
+    ("demands_own_answer", ("Is 51 prime? Answer yes or no.", "Reply in one word: who?", "Answer in French: who?", "Answer with the full text of the option.", "Name it, not its letter.", "Réponds par oui ou par non : pleut-il ?", "Which is heavier? (Answer: left / right)", "Answer with a number from the list: how many?", "Choose one and put it in \\boxed{}.", "Antworte mit einem Wort: richtig?", "Respond with the option text verbatim: who?", 'Name it. Answer as "It is X."'),
      ("True or false: 51 is prime.", "What is the answer in French law?", "Which word means yes or no?", "Which of these words is longest?", "In how many words did he answer?", "Write the letter of the option in \\boxed{}.", "The ratio (profit / cost) is", "Which is a number?")),
-    ("demands_own_form", ("Write your answer as a bulleted list: two rivers.", "Give your answer as a markdown table.", "Put the result in \\boxed{}.", "The last line of your reply must be the number.", "Fill in the gaps and return the whole sentence.", "Describe rain in one sentence.", "Responde en una frase completa: ¿llueve?", "Format: city, country. Where is it?", "Return it in the tags <a></a>.", 'Which sea? Start with "It is".', "Name three, one per line.", "Put it between backticks.", "Explain in one short sentence: why?", "Find dy/dx. Answer: dy/dx = ___", "State it in the form 'X because Y'."),
+    ("demands_own_form", ("Write your answer as a bulleted list: two rivers.", "Give your answer as a markdown table.", "Put the result in \\boxed{}.", "The last line of your reply must be the number.", "Fill in the gaps and return the whole sentence.", "Describe rain in one sentence.", "Responde en una frase completa: ¿llueve?", "Format: city, country. Where is it?", "Return it in the tags <a></a>.", 'Which sea? Start with "It is".', "Name three, one per line.", "Put it between backticks.", "Explain in one short sentence: why?", "Find dy/dx. Answer: dy/dx = ___", "State it in the form 'X because Y'.", "Reply in the same JSON style.", "Which is it? Write your choice in the box [ ].", "Schreibe am Ende ja oder nein.", "Name three. Number them 1 to 3.", 'Name it. Answer as "It is X."'),
      ("Which table lists the results?", "How many people sat at the table?", "What is in the box?", "Which answer is given in the table below?", "Who wrote the last line?", "In which sentence is there an adverb?", 'Which words start with "un"?', "What stands between the brackets?", "Give the answer in the form a + bi.", "How many trains run on one line?")),
-    ("demands_explanation", ("Show your reasoning. Which is larger?", "Which is larger? Show your work.", "Explain why in two sentences.", "Is it true? Why or why not?", "It rains. Why?", "Multiply and explain each step.", "Begründe deine Antwort.", "请写出过程。", "Explica tu respuesta."), ("Which animals show the same reasoning?", "Need not show your working: 2 + 2?", "Why is the sky blue?", "Qui explique la pluie ?", "Erkläre nicht: 2 + 2?")),
+    ("demands_explanation", ("Show your reasoning. Which is larger?", "Which is larger? Show your work.", "Explain why in two sentences.", "Is it true? Why or why not?", "It rains. Why?", "Multiply and explain each step.", "Show every step: 2 + 2?", "Resuelve y explica cada paso.", "Begründe deine Antwort.", "请写出过程。", "Explica tu respuesta."), ("Which animals show the same reasoning?", "Need not show your working: 2 + 2?", "Why is the sky blue?", "Qui explique la pluie ?", "Erkläre nicht: 2 + 2?")),
     ("has_own_text", ("According to the passage, who left?", "Context: Ann left. Who left?", "What does the text above say?", "Was sagt der Text?", "Read the poem."), ("Who wrote Emma?", "Which command prints a text?", "What is the letter after C?")),
     ("refers_to_another_question", ("The previous question was on fish. Is this one?", "Use the result of the problem above.", "In der vorigen Frage ging es um Fische."), ("Who asked the question last?", "What did the previous king question?")),
     ("asks_for_letter", ("Which is a fish? Just the letter.", "Answer with the letter of the option."), ("Which word begins with the letter S?", "Write the letter that follows C.")),
@@ -153,6 +155,18 @@ def test_no_example_stands_before_a_question_on_another_one():
         assert variant.record(question)["replaced"]["demonstrations"]["used"] == "0"
 
 
+def test_an_instruction_does_not_follow_the_marker_of_an_answer():
+    question = Question("q", "Q: What's the capital of Mali? A:", "Bamako")
+    for variant in draw([question], "open", {"placement": ["before", "after"], "markers": ["none"]}).variants:
+        prompt = variant.messages(question)[0]["content"]
+        assert prompt.endswith("A:") or ("A:" not in prompt and variant.values["placement"] == "after")
+
+
+def test_messages_of_errors_keep_their_spaces():
+    text = "Why is this?\n\nTraceback (most recent call last):\nNameError: name y is not defined"
+    assert apply_spacing(text, "double") == text.replace("Why is this", "Why  is  this")
+
+
 def test_a_whole_sentence_is_no_answer_to_show():
     questions = [Question(f"q{i}", f"What is {i}?", f"It is {i} of them." if i % 2 else f"{i}") for i in range(8)]
     drawn = draw(questions, "open", {"demonstrations": [2], "answer_form": ["sentence"]}, hold_out=7)
@@ -175,6 +189,7 @@ def test_no_label_is_read_as_a_number_beside_it(labels, text, choices, fits):
         ("Welche Stadt?", ("Bonn", "Rom", "Beide Städte"), (1, 0, 2)),
         ("哪一个？", ("北京", "上海", "两者都是"), (1, 0, 2)),
         ("Two are synonyms. Which one is the last of them in the list?", ("a", "b", "c"), (0, 1, 2)),
+        ("Which apply?", ("red", "green", "blue", "The first two, but not the third"), (0, 1, 2, 3)),
         ("Who?", ("Both hands of the clock move", "Ann"), (1, 0)),
     ],
 )

@@ -17,6 +17,7 @@ from howsure.perturb.option_references import find_option_references
 from howsure.perturb.question_demands import (
     demands_own_answer,
     demands_own_form,
+    demands_short_text,
     refers_to_another_question,
     rules_out_explanation,
 )
@@ -170,7 +171,9 @@ def _list_left_out(space: Space, questions: Sequence[Question]) -> list[str]:
     parts = []
     asks_working = any(value.asks == "working" for value in space.values_of("instruction"))
     if asks_working or any(value.content for value in space.values_of("reasoning")):
-        ruled_out = sum(rules_out_explanation(question.text) for question in questions)
+        ruled_out = sum(
+            rules_out_explanation(question.text) or demands_short_text(question.text) for question in questions
+        )
         if ruled_out:
             parts.append(f"reasoning is not asked for where the question rules out an explanation ({ruled_out})")
     limits_form = any(value.asks == "brief" for value in space.values_of("instruction"))

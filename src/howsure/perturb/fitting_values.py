@@ -21,6 +21,7 @@ from howsure.perturb.question_demands import (
     demands_nothing_else,
     demands_own_answer,
     demands_own_form,
+    demands_short_text,
     has_own_text,
     refers_to_another_question,
     rules_out_explanation,
@@ -61,6 +62,7 @@ _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")
 Contradiction = tuple[Callable[[str], bool], tuple[str, ...], tuple[str, ...], str]
 CONTRADICTIONS: tuple[Contradiction, ...] = (
     (rules_out_explanation, ("working",), ("reasoning",), "the question rules out an explanation"),
+    (demands_short_text, ("working",), ("reasoning",), "the question demands a short text"),
     (demands_explanation, ("label", "brief"), (), "the question demands an explanation"),
     (demands_own_form, ("brief",), ("answer_form",), "the question demands a form of its own"),
     (demands_nothing_else, (), ("answer_form",), "the question demands the answer and nothing else"),

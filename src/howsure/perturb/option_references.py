@@ -182,6 +182,7 @@ _ONLY_PLACE = _compile_any(
     rf"\b(?:all|everything|none|any|each)(?: of (?:them|these|those))? (?:but|except(?: for)?|save|besides|other than)"
     rf" (?:the )?{_PLACES}(?: ones?)?\W*$",
     rf"\b{_QUANTITY} of the {_PLACE} (?:two|three|four|few)\b",
+    rf"^\W*(?:only |both |all )?(?:of )?(?:the )?{_PLACES}(?: ones?)?,? (?:but|and) not (?:the )?{_PLACES}\b",
     rf"^\W*(?:only |(?:both|all|either|neither|none|one|each) (?:of )?)?(?:the )?{_PLACES}(?: ones?)?(?: only)?\W*$",
     r"\b(?:les (?:deux|trois) (?:premi|derni)\w+|l[ao]s (?:dos|tres) (?:primer|últim)\w+"
     r"|(?:le|i) (?:prim|ultim)[ei] (?:due|tre)|die (?:ersten|letzten) (?:beiden|zwei|drei)"

@@ -14,145 +14,175 @@ __all__ = [
     "demands_nothing_else",
     "demands_own_answer",
     "demands_own_form",
+    "demands_short_text",
     "has_own_text",
     "is_plain",
     "refers_to_another_question",
     "rules_out_explanation",
 ]
 
-_NO_EXPLANATION = re.compile(
-    r"\b(?:explain nothing|no explanations?|no (?:reasoning|justification)|nothing else"
-    r"|without (?:any |giving |further )*(?:explanations?|explaining|reasoning|justifications?|comments?|working)"
-    r"|(?:do not|don['’]t|need not) (?:explain|justify|show(?! up)|give reasons))\b"
-    # German, French, Spanish, Italian, Russian, Chinese, Japanese and Korean.
-    r"|\bohne (?:rechenweg|erklärung|begründung|rechnung|lösungsweg)\b"
-    r"|\bsans (?:explication|justification|justifier|expliquer|détailler)"
-    r"|\bsenza (?:spiega|giustifica|svolgimento|passaggi)"
-    r"|\bsin (?:explica|justifica|procedimiento|desarrollo)|\bбез (?:объяснени|пояснени|обосновани)"
-    r"|(?:不要|无需|不用|不必)(?:写|写出|给出)?(?:解释|说明|过程|理由)|説明(?:は)?(?:不要|せず|なし)|설명 ?없이",
-    re.IGNORECASE,
-)
-_BEGINS = r"(?:^|[.?!:;,\n]\s*|\b(?:please|and|but|then|must|should|be)\s+)"
-_ANSWER_VERB = r"(?:respond|reply|answer|return|output|print|write|give|state|name|say)"
+
+def _compile_any(*patterns: str) -> re.Pattern[str]:
+    """Return a pattern that finds any of several, in any case; ^ and $ are ends of lines."""
+    return re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
+
+
+_BEGINS = r"(?:^|[.?!:;,\n(]\s*|\b(?:please|and|but|then|must|should|be)\s+)"
+_ALONE = r"(?:^|[.?!:;\n(]\s*)"  # a sentence or a part of one that stands by itself
+_STOPS = r"\s*(?:please\s*)?(?:[.!:)]|$)"
+_VERB = r"(?:respond|reply|answer|return|output|print|write|give|state|name|say)"
 _LISTING_VERB = r"(?:cite|list|provide|supply|enter|specify|indicate|report|submit|mention|quote|tell me)"
-# "Give the year only.", "Output only the query", "in one word: ...", "Antworte nur mit Ja oder Nein".
-_NOTHING_ELSE = re.compile(
-    rf"{_BEGINS}(?:{_ANSWER_VERB}|{_LISTING_VERB})(?:(?: with| in| using)? only (?:the|your|an?|one)\b"
-    r"|(?: [\w'’-]+){1,6} only(?=\s*(?:[,.;:!?]|$))|(?: with| in| using)? (?:exactly|just) (?:the|one)\b)"
-    r"|\bno other (?:text|words?)\b|\band nothing (?:else|more)\b(?! than)"
-    r"|(?:^|[.?!\n]\s*)(?:just|only) the \w+\s*[.!]?\s*$"
-    r"|(?:^|[.?!\n]\s*)in (?:one|a single) (?:word|line|sentence|phrase)\s*[:,]"
-    r"|\b(?:antworten? sie|antworte|gib|geben sie|schreibe?|schreiben sie|nenne|nennen sie)(?: \w+){0,3} nur\b"
-    r"|\b(?:réponds|répondez|donne|donnez|écris|écrivez)(?: \w+){0,3} (?:seulement|uniquement)\b"
-    r"|\b(?:responde|responda|contesta|escribe|escriba|da)(?: \w+){0,3} (?:solo|sólo|solamente|únicamente)\b"
-    r"|\b(?:rispondi|rispondete|scrivi|scrivete|dai|date)(?: \w+){0,3} (?:solo|soltanto|solamente|unicamente)\b"
-    r"|\b(?:ответьте|ответь|напишите|напиши|укажите)(?: \w+){0,3} только\b|只(?:回答|写|给出|输出|用)"
-    r"|(?:だけ|のみ)(?:を)?(?:答え|書)|만 (?:답|쓰)"
-    # "Answer with a single letter", "Use at most five words", "in ten words or fewer", "Reply in one sentence."
-    rf"|{_BEGINS}{_ANSWER_VERB}\b[^.?!:\n]{{0,20}}?\b(?:in|with|using)\s+(?:just |exactly |only )?"
-    r"(?:an?|one|two|three|four|five|\d+) (?:single )?(?:word|letter|number|digit|integer|character|emoji)s?\b"
-    rf"|{_BEGINS}(?:respond|reply|answer)\b[^.?!:\n]{{0,20}}?\bin (?:just |exactly |only )?(?:one|an?)"
-    r" (?:\w+ )?sentence\b"
-    r"|\b(?:in|within|using|use|with) (?:at most|no more than|up to|fewer than|less than|under) \w+ words?\b"
-    r"|\b(?:in|within|using|use) \w+ words (?:or (?:fewer|less)|at most)\b"
-    r"|\bantworte\w*\b[^.?!\n]{0,15}\b(?:in|mit) (?:nur |genau )?eine[mr] (?:einzigen )?"
-    r"(?:wort|zahl|ziffer|buchstaben|satz)\b(?! ergänz)"
-    r"|\b(?:répond|écri)\w+\b[^.?!\n]{0,25}\b(?:en|par|avec) une? (?:seule? )?"
-    r"(?:mot|phrase|nombre|lettre)\b(?! complète)"
-    r"|\b(?:respond|contest|escrib)\w+\b[^.?!\n]{0,25}\b(?:en|con) una? (?:sol[ao] |únic[ao] )?"
-    r"(?:palabra|frase|número|letra)\b(?! completa)"
-    r"|\b(?:rispond|scriv)\w+\b[^.?!\n]{0,25}\b(?:in|con) una? (?:sol[ao] |singol[ao] )?"
-    r"(?:parola|frase|numero|lettera)\b(?! completa)"
-    r"|\bодн(?:им|ой) (?:словом|числом|цифрой|буквой|фразой|предложением)\b(?=\s*(?:[.:,!?]|$))"
-    r"|用(?:一个|1个|一)(?:词|字|单词|数字|句话)(?:来)?(?:回答|作答)|一言で(?:答|述べ|書)|한 (?:단어|마디)로",
-    re.IGNORECASE | re.MULTILINE,
-)
-# "Explain briefly.", "Justify your answer", but not "Explain nothing" and "Which law explains the tides?".
-_EXPLAIN = re.compile(
-    r"(?:^|[.?!:;,\n]\s*|\b(?:please|and|then|but)\s+)(?:(?:briefly|shortly)\s+)?"
-    r"(?:explain(?=\s*[.!]|\s+(?:briefly|shortly|why|how|your|in|each|every|the reason)\b)"
-    r"|justify(?:\s+your)?|give (?:a|your|the) reasons?\b"
-    r"|show (?:your|all|the) (?:\w+ )?(?:reasoning|work|working|steps)\b)"
-    r"|\bwhy or why not\b|(?:[.?!]\s+|\band )why(?: not)?\?\s*\Z"
-    # German, French, Spanish, Italian, Russian, Chinese and Japanese.
-    r"|(?:^|[.?!:;,\n]\s*)(?:begründen?|erklären?|erläutern?|justifiez?|expliquez?|justifi(?:ca|que)|expli(?:ca|que)"
-    r"|giustifica|spiega|объясните|поясните|обоснуйте)\b(?! nicht)"
-    r"|写出(?:解题|计算|推理|求解)?过程|说明理由|请(?:简要)?(?:解释|说明)|理由を(?:述べ|説明|書)|説明し(?:なさい|てください)",
-    re.IGNORECASE | re.MULTILINE,
-)
-# "Respond in JSON.", "Return valid XML", "as a JSON object", but neither "Given the JSON ..." nor "reads a JSON file";
-# tables and lists; boxes, tags and backticks; a beginning, an end or a last line that the question words; lines; whole
-# sentences, or a number of them.
-_OWN_FORM = re.compile(
-    rf"{_BEGINS}(?:(?:{_ANSWER_VERB}|written|format\w*|express\w*)\b[^.?!\n]{{0,80}}?\b(?:in|as|using)"
-    r"|(?:respond|reply|answer|return|output)(?: only)?(?: with)?)"
-    r"\s+(?:(?:an?|the|one|single|valid|plain|markdown|html|latex)\s+){0,3}"
-    r"(?:(?:json|yaml|xml|csv)\b(?!\s+(?:file|above|below))"
-    r"|(?:table|(?:bullet(?:ed)?|numbered) (?:list|points?)|bullet points)\b)"
-    rf"|{_BEGINS}(?:put|place|enclose|box|{_ANSWER_VERB})\b[^.?!\n]{{0,60}}?\b(?:in|within|inside)"
-    r"\s+(?:an? )?\$?\\boxed"
-    r"|\blast line of (?:your|the) (?:reply|answer|response|output) (?:must|should|has to|is to)\b"
-    rf"|{_BEGINS}(?:end|finish|conclude|begin|start) your (?:reply|answer|response|output) (?:with|by)\b"
-    rf"|(?:^|\n)\s*format:"
-    r"|\b(?:answer|reply|respond|return|write|give|use)\b[^.?!\n]{0,30}\b(?:complete|full|whole) sentences?\b"
-    r"|\b(?:answer|reply|respond|describe|explain|summari[sz]e|say|write)\b[^.?!\n]{0,60}\bin "
-    r"(?:(?:one|two|three|four|five|a few|\d)(?:(?: or |-)(?:two|three|four|five|\d))?|at most \w+)"
-    r" (?:short |brief |simple |complete )?sentences?\b"
-    rf"|{_BEGINS}(?:put|place|enclose|wrap|{_ANSWER_VERB})\b[^.?!\n]{{0,60}}?\b(?:in|within|inside|between|using) "
-    r"(?:(?:the|a|xml|html|square|curly|double|single|pair of) )*"
-    r"(?:tags?|backticks|brackets|parentheses|braces|quotation marks|quotes|asterisks)(?! of)\b"
-    r"|(?:^|[.?!\n]\s*)(?:start|begin|end|finish) with [\"“'‘«„]"
-    r"|\bone (?:\w+ )?per line\b|\b(?:each|every one|all) on (?:a|its own|their own) (?:new |separate )?lines?\b"
-    r"|\bon separate lines\b|\bin the (?:form|format) [\"“'‘]|\b(?:answer|solution|result):[^\n]*_{2,}\s*\Z"
-    r"|\b(?:antworten? (?:sie )?|schreibe?n? (?:sie )?)[^.?!\n]{0,20}(?:ganzen|vollständigen) S[aä]tz"
-    r"|\b(?:réponds|répondez|écris|écrivez)[^.?!\n]{0,20}\bphrases? complètes?\b"
-    r"|\b(?:responde|responda|contesta|escribe)[^.?!\n]{0,20}\b(?:frase|oración) completa\b"
-    r"|\b(?:rispondi|rispondete|scrivi|scrivete)[^.?!\n]{0,20}\bfrase completa\b",
-    re.IGNORECASE,
-)
+_FEW = r"(?:an?|one|two|three|four|five|\d+)"
 _LANGUAGES = (
     r"(?:Arabic|Chinese|Dutch|English|French|German|Greek|Hebrew|Hindi|Italian|Japanese|Korean|Latin|Polish|Portuguese"
     r"|Russian|Spanish|Swedish|Turkish)"
 )
+# Of an answer in other languages: German, French, Spanish, Italian, Russian.
+_DE = r"\b(?:antwort\w*|gib|geben sie|schreib\w*|nenne\w*)\b[^.?!\n]{0,25}?"
+_FR = r"\b(?:répon\w+|donne\w*|écri\w+)\b[^.?!\n]{0,25}?"
+_ES = r"\b(?:respond\w+|respuesta|contest\w+|escrib\w+|da)\b[^.?!\n]{0,25}?"
+_IT = r"\b(?:rispond\w+|risposta|scriv\w+|dai|date)\b[^.?!\n]{0,25}?"
+_RU = r"\b(?:ответ\w*|напиши\w*|укажи\w*|назови\w*)\b[^.?!\n]{0,25}?"
+
+_NO_EXPLANATION = _compile_any(
+    r"\b(?:explain nothing|no explanations?|no (?:reasoning|justification)|nothing else"
+    r"|without (?:any |giving |further )*(?:explanations?|explaining|reasoning|justifications?|comments?|working)"
+    r"|no need (?:to|for)(?: an?)? (?:explain|justify|explanation|justification|reasons?|working)"
+    r"|(?:do not|don['’]t|need not) (?:explain|justify|show(?! up)|give reasons"
+    r"|(?:include|add|write|give) (?:an?|any|your|the) (?:explanation|reasoning|steps|working|justification)))\b",
+    r"\bohne (?:rechenweg|erklärung|begründung|rechnung|lösungsweg)\b",
+    r"\bsans (?:explication|justification|justifier|expliquer|détailler)",
+    r"\bsin (?:explica|justifica|procedimiento|desarrollo)",
+    r"\bsenza (?:spiega|giustifica|svolgimento|passaggi)",
+    r"\bбез (?:объяснени|пояснени|обосновани)",
+    r"(?:不要|无需|不用|不必)(?:写|写出|给出)?(?:解释|说明|过程|理由)|説明(?:は)?(?:不要|せず|なし)|설명 ?없이",
+)
+# "Answer in one word", "Give a one-word answer", "Antworte mit einem Wort".
+_ONE_WORD = (
+    rf"{_BEGINS}{_VERB}\b[^.?!:\n]{{0,20}}?\b(?:in|with|using)\s+(?:just |exactly |only )?{_FEW} (?:single )?words?\b",
+    rf"\b(?:one|single|two|three)-word (?:answer|reply|response)\b|{_ALONE}(?:just |only )?one word(?: only)?{_STOPS}",
+    rf"{_DE}\b(?:in|mit) (?:nur |genau )?eine[mr] (?:einzigen )?wort\b(?! ergänz)|\bein wort genügt\b",
+    rf"{_FR}\b(?:en|par|avec) un (?:seul )?mot\b",
+    rf"{_ES}\b(?:en|con) una (?:sola |única )?palabra\b",
+    rf"{_IT}\b(?:in|con) una (?:sola |singola )?parola\b",
+    r"\bодним словом(?=\s*(?:[.:,!?]|$))",
+    r"用(?:一个|1个|一)(?:词|单词)(?:来)?(?:回答|作答)|(?:一言|一語)で(?:答|述べ|書)|한 (?:단어|마디)로",
+)
+# "Give the year only.", "Output only the query", "Answer only with the name.", "Antworte nur mit Ja oder Nein".
+_NOTHING_ELSE = _compile_any(
+    rf"{_BEGINS}(?:{_VERB}|{_LISTING_VERB})(?: with| in| using)? (?:only|just|solely|exactly) "
+    r"(?:with |in |using |as )?(?:the|your|an?|one)\b",
+    rf"{_BEGINS}(?:{_VERB}|{_LISTING_VERB})(?: [\w'’-]+){{1,6}} only(?=\s*(?:[,.;:!?]|$))",
+    r"\bno other (?:text|words?)\b|\band nothing (?:else|more)\b(?! than)",
+    rf"{_ALONE}nothing (?:else|more){_STOPS}|{_ALONE}(?:just|only) the \w+{_STOPS}",
+    r"(?:^|[.?!\n]\s*)in (?:one|a single) (?:word|line|sentence|phrase)\s*[:,]",
+    *_ONE_WORD,
+    # "Answer with a single letter"
+    rf"{_BEGINS}{_VERB}\b[^.?!:\n]{{0,20}}?\b(?:in|with|using)\s+(?:just |exactly |only )?{_FEW} (?:single )?"
+    r"(?:letter|number|digit|integer|character|emoji)s?\b",
+    rf"{_DE}(?:\bnur\b|\bmit einer (?:zahl|ziffer)\b|\bmit einem buchstaben\b)|{_ALONE}nur (?:die|das|den) \w+{_STOPS}",
+    rf"{_FR}\b(?:seulement|uniquement|par un nombre|par une lettre)\b"
+    rf"|{_ALONE}(?:seulement|uniquement) l[ea] \w+{_STOPS}",
+    rf"{_ES}\b(?:solo|sólo|solamente|únicamente|con un número|con una letra)\b|{_ALONE}s[oó]lo (?:el|la) \w+{_STOPS}",
+    rf"{_IT}\b(?:solo|soltanto|solamente|unicamente|con un numero|con una lettera)\b"
+    rf"|{_ALONE}solo (?:il|la|lo) \w+{_STOPS}",
+    rf"{_RU}\bтолько\b|\bодн(?:им числом|ой цифрой|ой буквой)(?=\s*(?:[.:,!?]|$))|{_ALONE}только \w+{_STOPS}",
+    r"只(?:回答|写|给出|输出|用|要)|用一个(?:字|数字)(?:来)?(?:回答|作答)|(?:だけ|のみ)(?:を|で)?(?:答|書|述べ)"
+    r"|만 (?:답|쓰)",
+)
+# "Use at most five words", "in ten words or fewer", "Justify it in one sentence": no room for the working.
+_SHORT = _compile_any(
+    r"\b(?:in|within|using|use|with) (?:at most|no more than|up to|fewer than|less than|under) \w+ (?:words?"
+    r"|sentences?)\b",
+    r"\b(?:in|within|using|use) \w+ words (?:or (?:fewer|less)|at most)\b|\bmax(?:\.|imum)?(?: of)? \d+ words\b",
+    rf"{_BEGINS}(?:{_VERB}|describe|explain|justify|summari[sz]e|define)\b[^.?!\n]{{0,60}}?\bin "
+    r"(?:(?:just|exactly|only) )?(?:an?|one|two|three|four|five|a few|\d)(?:(?: or | to |-)(?:two|three|four|five|\d))?"
+    r" (?:(?:short|brief|simple|complete|single) )?(?:sentences?|lines?)\b",
+    rf"(?:{_DE}|\b(?:begründe|erkläre)\w*\b[^.?!\n]{{0,25}}?)\bin (?:einem|zwei|drei) (?:\w+ )?s[aä]tz(?:en)?\b",
+    rf"(?:{_FR}|\b(?:justifie|explique)\w*\b[^.?!\n]{{0,25}}?)\ben (?:une|deux|trois) phrases?\b",
+    rf"(?:{_ES}|\b(?:justifi|expli)\w*\b[^.?!\n]{{0,25}}?)\ben (?:una|dos|tres) (?:frases?|oraci\w+)\b",
+    rf"(?:{_IT}|\b(?:giustifica|spiega)\w*\b[^.?!\n]{{0,25}}?)\bin (?:una|due|tre) fras[ei]\b",
+    r"\bодним предложением\b|\bв (?:одном|двух) предложени\w+|用一句话",
+)
+# "Explain briefly.", "Justify your answer", but not "Explain nothing" and "Which law explains the tides?".
+_EXPLAIN = _compile_any(
+    r"(?:^|[.?!:;,\n]\s*|\b(?:please|and|then|but)\s+)(?:(?:briefly|shortly)\s+)?"
+    r"(?:explain(?=\s*[.!]|\s+(?:briefly|shortly|why|how|your|in|each|every|the reason)\b)"
+    r"|justify(?:\s+your)?|give (?:a|your|the) reasons?\b"
+    r"|show (?:your|all|the|every|each) (?:\w+ )?(?:reasoning|work|working|steps?)\b)",
+    r"\bwhy or why not\b|(?:[.?!]\s+|\band )why(?: not)?\?(?:\s*\Z|\n)",
+    rf"(?:{_ALONE}|,\s*)(?:begründen?|erklären?|erläutern?|justifiez?|expliquez?|justifi(?:ca|que)|expli(?:ca|que)"
+    r"|giustifica|spiega|объясните|поясните|обоснуйте)\b(?! nicht)",
+    r"\b(?:und (?:begründe|erkläre)|et (?:justifie|explique)|y (?:justifica|explica)|e (?:giustifica|spiega))\b",
+    r"写出(?:解题|计算|推理|求解)?过程|说明理由|请(?:简要)?(?:解释|说明)|理由を(?:述べ|説明|書)"
+    r"|説明し(?:なさい|てください)",
+)
+# "Respond in JSON.", "Return valid XML", "as a JSON object", but neither "Given the JSON ..." nor "reads a JSON file";
+# tables and lists; boxes, tags and backticks; a beginning, an end or a last line that the question words; lines; whole
+# sentences, or a number of them.
+_OWN_FORM = _compile_any(
+    rf"{_BEGINS}(?:(?:{_VERB}|written|format\w*|express\w*)\b[^.?!\n]{{0,80}}?\b(?:in|as|using)"
+    r"|(?:respond|reply|answer|return|output)(?: only)?(?: with)?)"
+    r"\s+(?:(?:an?|the|this|same|one|single|valid|plain|markdown|html|latex)\s+){0,3}"
+    r"(?:(?:json|yaml|xml|csv)\b(?!\s+(?:file|above|below))"
+    r"|(?:table|(?:bullet(?:ed)?|numbered) (?:list|points?)|bullet points|code block|python \w+|haiku|limerick|poem"
+    r"|rhyme)\b)",
+    rf"{_BEGINS}(?:put|place|enclose|box|{_VERB})\b[^.?!\n]{{0,60}}?\b(?:in|within|inside)\s+(?:an? )?\$?\\boxed",
+    r"\blast line of (?:your|the) (?:reply|answer|response|output) (?:must|should|has to|is to)\b",
+    rf"{_BEGINS}(?:end|finish|conclude|begin|start) your (?:reply|answer|response|output) (?:with|by)\b",
+    rf"{_BEGINS}(?:write|state|put|give)\b[^.?!\n]{{0,40}} at the end\b|\bschreibe?n? (?:sie )?am (?:ende|schluss)\b",
+    rf"(?:^|\n)\s*format:|{_BEGINS}number (?:them|the \w+|your answers)\b",
+    r"\b(?:answer|reply|respond|return|write|give|use)\b[^.?!\n]{0,30}\b(?:complete|full|whole) sentences?\b",
+    r"\b(?:answer|reply|respond|describe|explain|summari[sz]e|say|write)\b[^.?!\n]{0,60}\bin "
+    r"(?:(?:one|two|three|four|five|a few|\d)(?:(?: or |-)(?:two|three|four|five|\d))?|at most \w+)"
+    r" (?:short |brief |simple |complete )?sentences?\b",
+    rf"{_BEGINS}(?:put|place|enclose|wrap|{_VERB})\b[^.?!\n]{{0,60}}?\b(?:in|within|inside|between|using) "
+    r"(?:(?:the|a|xml|html|square|curly|double|single|pair of) )*"
+    r"(?:tags?|backticks|brackets|parentheses|braces|quotation marks|quotes|asterisks)(?! of)\b",
+    rf"{_BEGINS}(?:write|mark|enter|tick)\b[^.?!\n]{{0,40}}?\bin the box\b",
+    r"(?:^|[.?!\n]\s*)(?:start|begin|end|finish) with [\"“'‘«„]",
+    rf"{_BEGINS}(?:answer|reply|respond)\b[^.?!\n]{{0,20}}? (?:as|with|in the (?:form|format)) [\"“'‘«„]",
+    r"\bone (?:\w+ )?per line\b|\b(?:each|every one|all) on (?:a|its own|their own) (?:new |separate )?lines?\b",
+    r"\bon separate lines\b|\bin the (?:form|format) [\"“'‘]|\b(?:answer|solution|result):[^\n]*_{2,}\s*\Z",
+    rf"{_DE}(?:ganzen|vollständigen) s[aä]tz|{_FR}\bphrases? complètes?\b",
+    rf"{_ES}\b(?:frase|oración) completa\b|{_IT}\bfrase completa\b",
+)
 # "Answer yes or no.", "Reply in one word", "Answer in French", "the full text of the option": no label.
-_OWN_ANSWER = re.compile(
-    rf"{_BEGINS}(?:answer|reply|respond|say|write)\b[^.?!\n]{{0,15}}\b(?:yes or no|true or false|yes/no|true/false)\b"
-    rf"|{_BEGINS}(?:answer|reply|respond|say|write)\b[^.?!\n]{{0,15}}\b(?:one|two|three|a single|a few) words?\b"
-    rf"|{_BEGINS}(?:answer|reply|respond)\b[^.?!\n]{{0,15}}\b(?:an?|one|a single) (?:number|integer|digit)\b"
-    # "(Answer: left / right)"; a box, unless it is one for the letter.
-    r"|\((?:answer|choose|write|circle):? [^()/]+/[^()]+\)"
-    rf"|{_BEGINS}(?:put|place|enclose|box|write|give)\b(?![^.?!\n]*\b(?:letter|label)\b)[^.?!\n]{{0,60}}\\boxed"
-    rf"|{_BEGINS}(?:answer|reply|respond)(?: only)? in {_LANGUAGES}\b"
-    r"|\b(?:full|complete|whole|exact) (?:text|wording) of (?:the|your) (?:\w+ )?(?:option|choice|answer)\b"
-    r"|\bnot (?:with |by )?(?:its|the) (?:letter|label)\b"
-    r"|\bantworte\w*\b[^.?!\n]{0,15}\bja oder nein\b|\bréponde?z?s?\b[^.?!\n]{0,15}\boui ou (?:par )?non\b"
-    r"|\b(?:responde|contesta)\w*\b[^.?!\n]{0,15}\bsí o no\b|\brispond\w+\b[^.?!\n]{0,15}\bsì o no\b",
-    re.IGNORECASE,
+_OWN_ANSWER = _compile_any(
+    rf"{_BEGINS}(?:answer|reply|respond|say|write)\b[^.?!\n]{{0,15}}\b(?:yes or no|true or false|yes/no|true/false)\b",
+    *_ONE_WORD,
+    rf"{_BEGINS}(?:answer|reply|respond|say|write)\b[^.?!\n]{{0,15}}\b(?:a single|a few) words?\b",
+    rf"{_BEGINS}(?:answer|reply|respond)\b[^.?!\n]{{0,15}}\b(?:an?|one|a single) (?:number|integer|digit)\b",
+    # "(Answer: left / right)"; 'Answer as "It is X."'; a box, unless it is one for the letter.
+    r"\((?:answer|choose|write|circle):? [^()/]+/[^()]+\)",
+    rf"{_BEGINS}(?:answer|reply|respond)\b[^.?!\n]{{0,20}}? as [\"“'‘«„]",
+    rf"{_BEGINS}(?:put|place|enclose|box|write|give)\b(?![^.?!\n]*\b(?:letter|label)\b)[^.?!\n]{{0,60}}\\boxed",
+    rf"{_BEGINS}(?:answer|reply|respond)(?: only)? in {_LANGUAGES}\b",
+    r"\b(?:full|complete|whole|exact) (?:text|wording) of (?:the|your) (?:\w+ )?(?:option|choice|answer)\b",
+    rf"{_BEGINS}(?:answer|reply|respond)\b[^.?!\n]{{0,15}}\b(?:option|choice|answer)(?:['’]s)? (?:text|wording)\b",
+    r"\bnot (?:with |by )?(?:its|the) (?:letter|label)\b",
+    rf"{_DE}\bja oder nein\b|{_FR}\boui ou (?:par )?non\b|{_ES}\bsí o no\b|{_IT}\bsì o no\b|{_RU}\bда или нет\b",
 )
 # "Just the letter.", "Answer with the letter of the option"
-_ASKS_FOR_LETTER = re.compile(
-    rf"{_BEGINS}(?:just|only|{_ANSWER_VERB}|choose|select|circle)\b[^.?!\n]{{0,30}}\bletter"
+_ASKS_FOR_LETTER = _compile_any(
+    rf"{_BEGINS}(?:just|only|{_VERB}|choose|select|circle)\b[^.?!\n]{{0,30}}\bletter"
     r"(?=\s*(?:[.?!,;]|$|of (?:the|your)\b|only\b|alone\b))",
-    re.IGNORECASE,
 )
 # A question that speaks of a text of its own, beside which an unrelated passage would be mistaken for it.
-_OWN_TEXT = re.compile(
-    r"\bpassages?\b|\b(?:the|this|following|above) (?:\w+ )?(?:text|paragraph|story|article|extract|excerpt|poem"
-    r"|report|dialogue|conversation|context|scenario)\b|\b(?:text|paragraph)s? (?:above|below)\b"
-    r"|^\s*(?:context|text|paragraph|story|background)\s*:"
-    r"|\b(?:im|der|folgende[rnm]?) (?:text|textes|abschnitt)\b|\b(?:le|du|ce) texte\b|\b(?:el|del|este) texto\b"
-    r"|\b(?:il|nel|del|questo) testo\b|\bтекст|短文|文章|下文|上文",
-    re.IGNORECASE | re.MULTILINE,
+_OWN_TEXT = _compile_any(
+    r"\bpassages?\b|\b(?:the|this|following|above) (?:\w+ )?(?:(?<!option )(?<!choice )text|paragraph|story|article"
+    r"|extract|excerpt|poem|report|dialogue|conversation|context|scenario)\b|\b(?:text|paragraph)s? (?:above|below)\b",
+    r"^\s*(?:context|text|paragraph|story|background)\s*:",
+    r"\b(?:im|der|folgende[rnm]?) (?:text|textes|abschnitt)\b|\b(?:le|du|ce) texte\b|\b(?:el|del|este) texto\b",
+    r"\b(?:il|nel|del|questo) testo\b|\bтекст|短文|文章|下文|上文",
 )
-
 # "The previous question was about mammals", beside which an example would be taken for that question.
-_ANOTHER_QUESTION = re.compile(
-    r"\b(?:previous|preceding|earlier|foregoing|last) (?:question|problem|exercise|task)s?\b"
-    r"|\b(?:question|problem|exercise|task|example)s? above\b"
-    r"|\b(?:vorige|vorherige|letzte)[nrs]? (?:frage|aufgabe)|\b(?:question|problème|exercice) précédente?\b"
-    r"|\b(?:pregunta|ejercicio|problema) anterior\b|\b(?:domanda|esercizio|problema) precedente\b"
-    r"|\bпредыдущ\w+ (?:вопрос|задач)|上一[题个道]|前の問",
-    re.IGNORECASE,
+_ANOTHER_QUESTION = _compile_any(
+    r"\b(?:previous|preceding|earlier|foregoing|last) (?:question|problem|exercise|task)s?\b",
+    r"\b(?:question|problem|exercise|task|example)s?(?: as)? above\b",
+    r"\b(?:vorige|vorherige|letzte)[nrs]? (?:frage|aufgabe)|\b(?:question|problème|exercice) précédente?\b",
+    r"\b(?:pregunta|ejercicio|problema) anterior\b|\b(?:domanda|esercizio|problema) precedente\b",
+    r"\bпредыдущ\w+ (?:вопрос|задач)|上一[题个道]|前の問",
 )
 
 
@@ -172,6 +202,15 @@ def demands_nothing_else(text: str) -> bool:
     (True, False)
     """
     return _NOTHING_ELSE.search(text) is not None
+
+
+def demands_short_text(text: str) -> bool:
+    """Return whether a question limits the words or sentences of the answer, so that no prompt can ask for the working.
+
+    >>> demands_short_text("Is it prime? Justify it in one sentence."), demands_short_text("How many words has it?")
+    (True, False)
+    """
+    return _SHORT.search(text) is not None
 
 
 def demands_own_answer(text: str) -> bool:
@@ -198,7 +237,7 @@ def is_plain(text: str) -> bool:
     >>> is_plain("Is 51 prime?"), is_plain("Is 51 prime? Explain briefly.")
     (True, False)
     """
-    demands = (demands_explanation, demands_own_form, demands_own_answer, rules_out_explanation)
+    demands = (demands_explanation, demands_own_form, demands_own_answer, demands_short_text, rules_out_explanation)
     return not any(is_demanded(text) for is_demanded in (*demands, refers_to_another_question))
 
 

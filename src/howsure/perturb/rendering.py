@@ -127,7 +127,8 @@ class PromptForm:
         before, after = (apply_casing(marker, self.text("casing")) for marker in _markers(self.values["markers"]))
         if before and not before.endswith("\n") and starts_with_block(question.text):
             before = before.rstrip() + "\n"
-        text = remove_own_markers(question.text) if before or after else question.text
+        # An instruction after the question would follow its own marker of the answer.
+        text = remove_own_markers(question.text) if before or after or instruction else question.text
         fields = {
             "question": self._add_noise(_strip_ends(text), question.id, question.choices),
             "choices": self.text("separator").join(lines),

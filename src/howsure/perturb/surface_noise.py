@@ -18,7 +18,7 @@ from howsure.perturb.dimensions import draw_below
 __all__ = ["NOISE_VERSION", "add_typos", "apply_casing", "apply_spacing", "is_about_spelling", "starts_with_block"]
 
 #: Part of the id of a variant with typing errors or double spaces: it changes when these change.
-NOISE_VERSION = 6
+NOISE_VERSION = 7
 #: Rates of typing errors are multiples of 1 / RESOLUTION.
 RESOLUTION = 10**6
 #: Share of the longer words that must be common English words; otherwise a text is in another language.
@@ -52,6 +52,7 @@ _CODE = _compile_any(
     r"\w\((?!e?s\))[^)]*\)?|\w\[[^\]]*\]|\w\.\w+\(",
     r"==|!=|<=|>=|:=|->|=>|<-|::|&&|\|\||\+\+|\+=|-=|\*\*|//|/\*|\S =|= \S|\w=\w|#include",
     r"</?\w+[^>\n]*>",
+    r"^Traceback \(|^\w*(?:Error|Exception|Warning): ",
     r"^\s*(?:def|class|import|from|for|while|if|elif|else|try|except|with|return|function)\b.*[:;{]\s*$",
     r"\bfor \w+ in \w+.*:|\breturn [^ ]*$|\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE|GROUP BY|ORDER BY|JOIN|CREATE)\b",
     r"\b[Ss]elect\b.+\bfrom\b.+\b(?:where|order by|group by|limit|join)\b|\s--?[a-z][\w-]*\b(?! -)",
