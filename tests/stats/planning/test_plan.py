@@ -107,7 +107,7 @@ def test_the_best_design_for_a_budget_is_the_best_of_all(noise, cost, unit, gene
     found = plan(noise, cost, budget=budget, unit=unit, **limits)
     assert (found.best is None) == (not possible)
     if found.best is None:
-        assert found.reason == f"the budget does not buy {fewest} questions"
+        assert f" does not buy {fewest} questions: one generation of each takes " in found.reason
         return
     smallest = min(variance for _, variance, _ in possible)
     at_it = min(price for price, variance, _ in possible if variance <= smallest * (1 + 1e-9) + 1e-15)
@@ -424,7 +424,8 @@ def test_why_there_is_no_design():
     would_do = int(reason.split(", or ")[1].split()[0])
     assert noise.variance(500, 10_000) + 0.001 / would_do <= 1e-4 < noise.variance(500, 10_000) + 0.001 / (would_do - 1)
     assert plan(prompts, se=0.01, max_variants=20).best.n_variants > 10
-    assert plan(noise, PRICED, budget=1e-4).reason == "the budget does not buy 30 questions"
+    few = plan(noise, PRICED, budget=1e-4).reason
+    assert few.startswith("the budget of 0.0001 in cost does not buy 30 questions: one generation of each takes 0.")
 
 
 @pytest.mark.parametrize("claim", ["new-questions", "these-questions"])
@@ -566,3 +567,39 @@ def test_a_plan_that_takes_every_variant_says_that_more_were_not_tried():
     assert "more than 7 variants were not tried" in plan(prompt, budget=7000, max_variants=7).columns()["note"][0]
     question = VarianceComponents(question=0.5, variant=1e-9, generation=0.1)
     assert "not tried" not in " ".join(plan(question, budget=7000, max_variants=7).columns()["note"])
+
+
+def test_a_budget_that_the_questions_limit_says_what_more_of_them_would_give():
+    """The same plan without a limit; of a noise whose limit stops falling, that more generations do not help."""
+    limited, free = (plan(PAIR, PRICED, budget=5, available=available) for available in (80, None))
+    N, _, K, se = free.best[:4]
+    assert limited.best.n_questions <= 80 < N
+    bought = f"5 in cost would buy {N} questions with {K} generation{'s' * (K > 1)} of each, se {se:.2g}"
+    assert limited.reason == f"80 questions limit the plan: {bought}"
+    assert free.reason == plan(PAIR, PRICED, detect=0.05, available=5000).reason == ""
+    rng = np.random.default_rng(0)
+    pilot = components_from_cells(cells_of(rng.binomial(4, [rng.beta(2, 2, 80)] * 2), 4), "a", "b")
+    assert pilot.question == 0
+    stopped = plan(pilot, PRICED, budget=50, available=80)
+    assert stopped.best.cost < 25
+    assert "80 questions limit the plan, and more generations of them do not lower the error: " in stopped.reason
+    assert stopped.columns()["note"][1].startswith("plain plan: the smallest error for 50 in cost if ")
+    assert "estimated, without data noise; 80" in stopped.columns()["note"][1]
+
+
+def test_a_budget_that_buys_too_few_questions_says_so_once():
+    """By hand: 20 calls of two models; designs of 0 questions are no rows, but for the only one."""
+    few = plan(PAIR, Cost(), budget=20)
+    assert (few.n_questions.tolist(), few.n_generations.tolist()) == ([10, 5, 2, 1], [1, 2, 5, 10])
+    reason = "the budget of 20 calls does not buy 30 questions: one generation of each takes 60 calls"
+    assert set(few.columns()["note"]) == {reason}
+    assert plan(PAIR, Cost(), budget=1).n_questions.tolist() == [0]
+
+
+def test_a_narrow_table_of_designs_has_what_they_detect_and_their_cost():
+    pilot = VarianceComponents(question=0.04, generation=0.16, question_se=0.01, generation_se=0.01)
+    lines = plan(pilot, PRICED, budget=50, available=300).fit_text(80).splitlines()
+    assert lines[0].split()[2:] == ["se", "se_assured", "detectable", "calls", "cost"]
+    assert "left out in 80 characters: se_low, se_high, tokens (--format wide)" in lines
+    wide = str(plan(PAIR, PRICED, budget=5)).splitlines()
+    assert wide[1].split()[wide[0].split().index("tokens")].isdecimal()

@@ -19,7 +19,7 @@ __all__ = ["choose_decimals", "choose_row_decimals", "format_html", "format_tabl
 #: Columns with one value in all rows are printed once below the table, but not these.
 _ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
 #: Number formats of columns; all others have four decimals, but for those in the unit of the score.
-_FORMATS = {"level": "g", "df": ".4g", "z": ".2f", "n_different": ".1f"}
+_FORMATS = {"level": "g", "df": ".4g", "z": ".2f", "n_different": ".1f", "tokens": ".0f"}
 #: Columns in the unit of the score, and their limits: they have the decimals of the error of their row.
 _SCORES = frozenset(
     {
@@ -67,7 +67,7 @@ _MAIN = frozenset(
     }
 )
 #: What a table of designs is printed for.
-_OF_PLANS = ("n_questions", "n_variants", "n_generations", "cost", "se", "tokens", "calls", "se_assured")
+_OF_PLANS = ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured", "tokens")
 #: The same of plans, dry runs, curves and audits, in their order, by a column that they have.
 _MAIN_BY_COLUMN = {
     "se_assured": _OF_PLANS,

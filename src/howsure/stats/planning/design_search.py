@@ -100,8 +100,12 @@ class DesignSearch(NamedTuple):
             )
             remarks = np.where(possible < N, short, np.where(np.isinf(possible), short, ""))
         else:
-            remarks = np.where(possible < self.limits.fewest, too_few, "")
-        rows = np.ones(len(N), dtype=bool) if every or not best else remarks != too_few
+            remarks = np.where((possible < self.limits.fewest) & (best is not None), too_few, "")
+        if best is None and not math.isnan(self.budget):
+            rows = possible > 0
+            rows[0] = True  # which shows that the budget buys no question
+        else:
+            rows = np.ones(len(N), dtype=bool) if every or not best else remarks != too_few
         possible = np.where(np.isinf(possible), 0, possible).astype(np.int64)
         return possible[rows], S[rows], K[rows], remarks[rows].tolist()
 
@@ -114,7 +118,12 @@ class DesignSearch(NamedTuple):
         """Return the remark of a best design: what it is the best at."""
         if math.isnan(self.budget):
             return f"the cheapest in {self.unit}"
-        return f"the smallest error for {self.budget:g} {'in cost' if self.unit == 'cost' else self.unit}"
+        return f"the smallest error for {self._format_price(self.budget)}"
+
+    def _format_price(self, price: float) -> str:
+        """Return a number in the unit of the budget."""
+        number = f"{price:.0f}" if price >= 1000 else f"{price:.6g}"
+        return f"{number} {'in cost' if self.unit == 'cost' else self.unit}"
 
     @property
     def assurance_text(self) -> str:
@@ -126,7 +135,9 @@ class DesignSearch(NamedTuple):
         noise, limits = self.components, self.limits
         error = "se_assured" if self.assured else "se"
         if math.isnan(self.target):
-            return f"the budget does not buy {limits.fewest:g} questions"
+            price = limits.fewest * float(cost_per_cell(self.costs, 1, self.unit))
+            what = f"the budget of {self._format_price(self.budget)} does not buy {limits.fewest:g} questions"
+            return f"{what}: one generation of each takes {self._format_price(price)}"
         target = f"{self.target:.4g} is asked"
         if math.isinf(limits.available):
             remaining = self._se(_UNLIMITED, 1, limits.variants)
@@ -145,6 +156,21 @@ class DesignSearch(NamedTuple):
             no, alone = "one generation is not enough", "with one generation of each"
         no += self.assurance_text
         return f"{no}: {most} have {error} {remaining:.4g} {alone}, {target}, {self._more_questions()}"
+
+    def limiting_reason(self, best: tuple[int, int, int]) -> str:
+        """Return what more questions would give for the same budget; '' where their number does not limit it."""
+        N, S, K = best
+        more = self._replace(limits=self.limits._replace(available=self.components.population)).best()
+        most = self.limits.available
+        if math.isnan(self.budget) or more is None or more[0] <= most:
+            return ""
+        price = N * S * float(cost_per_cell(self.costs, K + 1, self.unit))
+        is_least = most == N and self.limits.generations > K and price <= self.budget
+        why = ", and more generations of them do not lower the error" if is_least else ""
+        error = f"{'se_assured' if self.assured else 'se'} {self._se(more[0], more[2], more[1]):.2g}"
+        prompts = f" in {more[1]} prompt variants" if more[1] > 1 else ""
+        bought = f"{more[0]} questions{prompts} with {_count_generations(more[2])} of each, {error}"
+        return f"{most:.0f} questions limit the plan{why}: {self._format_price(self.budget)} would buy {bought}"
 
     def _more_questions(self) -> str:
         """Return the cheapest design with more questions, and the one with the fewest, or that none would do."""

@@ -250,7 +250,8 @@ def plan(
     if best:
         first.append((best, search.merit() + search.assurance_text))
     if search.assured and (plain := search._replace(assurance=None).best()):
-        first.append((plain, f"plain plan: {search.merit()} if the noise were exactly as estimated"))
+        without = "" if components.question > 0 else ", without data noise"
+        first.append((plain, f"plain plan: {search.merit()} if the noise were exactly as estimated{without}"))
     N, S, K = (np.append([row[0][i] for row in first], rest).astype(np.int64) for i, rest in enumerate((N, S, K)))
     remarks = [*(row[1] for row in first), *remarks]
     unsplit = (
@@ -260,7 +261,7 @@ def plan(
     )
     is_most = best is not None and best[1] == max_variants > 1
     bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
-    no_design = "" if best else search.reason()
+    no_design = search.limiting_reason(best) if best else search.reason()
     reason = "; ".join(filter(None, (no_design, unsplit, bound)))
     table = _tabulate(components, costs, (N, S, K), level, power, assurance, reason, remarks)
     rows = [_design_of_row(table, row) for row in range(len(first))]
