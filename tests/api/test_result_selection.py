@@ -149,3 +149,29 @@ def test_the_report_says_when_scores_beside_the_rows_were_written(run, tmp_path)
     assert results.manifests()[0]["scored"] == {"by": "mine@7", "at": "1970-01-02T00:00:00Z"}
     page = hs.report(results, tmp_path / "mine.html").read_text()
     assert "<dt>Scores written</dt><dd>1970-01-02</dd>" in page
+    assert "<dt>Scorer</dt><dd>mine</dd>" in page
+    assert "Targets replaced" not in page
+
+
+def test_the_report_says_how_many_targets_were_replaced_for_its_scores(run, verdicts, tmp_path):
+    """By hand: one of three in maths, and none of the one in facts."""
+    with RunFolder(run) as folder:
+        folder.append([Response("facts", "m", "one", "v", 1, 1.0, answer="1", completion="It is 1.", target="1")])
+    file = verdicts("sum", "mislabeled", "4")
+    with pytest.warns(HowsureWarning, match="1 of 4 targets replaced"):
+        hs.rescore(run, "numeric", override=file)
+    results = hs.read(run, scorer="numeric+corrected")
+    assert results.manifests()[0]["scored"]["replaced_targets"] == {
+        "facts": {"n_replaced": 0, "n_questions": 1},
+        "maths": {"n_replaced": 1, "n_questions": 3},
+    }
+    index = hs.report(results, tmp_path / "both")
+    pages = {name: (index.parent / f"{name}.html").read_text() for name in ("facts", "maths")}
+    assert all("<dt>Scorer</dt><dd>numeric+corrected</dd>" in page for page in pages.values())
+    assert "Targets replaced" not in pages["facts"]
+    assert "<dt>Targets replaced after a review</dt><dd>1 of 3</dd>" in pages["maths"]
+    maths = hs.read(run, scorer="numeric+corrected", benchmarks=["maths"])
+    page = hs.report(maths, tmp_path / "maths.html").read_text()
+    assert "<dt>Scorer</dt><dd>numeric+corrected</dd>" in page
+    assert "<dt>Targets replaced after a review</dt><dd>1 of 3</dd>" in page
+    assert "Targets replaced" not in hs.report(hs.read(run, benchmarks=["maths"]), tmp_path / "plain.html").read_text()

@@ -120,7 +120,8 @@ class RunSource:
     def manifest(self) -> dict[str, object] | None:
         """Return the manifest, with the labels under which models are read; None if the run never wrote one.
 
-        Where the scores that are read were written beside the rows, it has their scorer and time as "scored".
+        Where the scores that are read were written beside the rows, it has their scorer and time as "scored", and how
+        many targets of each benchmark were replaced for them.
         """
         import msgspec
 
@@ -130,7 +131,10 @@ class RunSource:
         about["models"] = {self.labels.get(label, label): model for label, model in about["models"].items()}
         if self.scorer is not None:
             name, written = scorer_files.read_name_and_time(self.path, self.scorer)
-            about["scored"] = {"by": name, "at": manifests.format_time(written)}
+            scored: dict[str, object] = {"by": name, "at": manifests.format_time(written)}
+            about["scored"] = scored
+            if replaced := scorer_files.read_replaced_targets(self.path, self.scorer):
+                scored["replaced_targets"] = {benchmark: counts._asdict() for benchmark, counts in replaced.items()}
         return about
 
     @cached_property

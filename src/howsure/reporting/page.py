@@ -151,6 +151,7 @@ def _render(
             source_warnings=data.source_warnings,
             facts_of_all=data.facts,
             dates=dict(_list_dates(data.manifests)),
+            scorers={part.id: list(_list_scorers(data.manifests, part.cells.benchmark)) for part in parts},
             columns=_COLUMNS,
             terms=glossary.TERMS | glossary.CURVES,
             labels=dump_json({name: label for name, (label, _) in _COLUMNS.items()}),
@@ -164,6 +165,29 @@ def _render(
         )
     )
     return html
+
+
+def names_benchmark(manifest: Mapping[str, object], benchmark: str) -> bool:
+    """Return whether a manifest names the benchmark, or names no benchmarks."""
+    named = manifest.get("benchmarks")
+    return not isinstance(named, Mapping) or not named or benchmark in named
+
+
+def _list_scorers(manifests: Sequence[Mapping[str, object]], benchmark: str) -> Iterator[tuple[str, str]]:
+    """Yield the scorers that gave scores of a benchmark after its run, and how many targets a review replaced."""
+    scorers, targets = set(), set()
+    for manifest in manifests:
+        scored = manifest.get("scored")
+        if not isinstance(scored, Mapping) or not names_benchmark(manifest, benchmark):
+            continue
+        scorers.add(str(scored.get("by")).rpartition("@")[0])
+        counts = (scored.get("replaced_targets") or {}).get(benchmark)
+        if counts and counts["n_replaced"]:
+            targets.add(f"{counts['n_replaced']:,} of {counts['n_questions']:,}")
+    if scorers:
+        yield "Scorer" if len(scorers) == 1 else "Scorers", ", ".join(sorted(scorers))
+    if targets:
+        yield "Targets replaced after a review", ", ".join(sorted(targets))
 
 
 def _list_dates(manifests: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json
 from howsure.reporting.figure_files import FigureStyle, format_csv, write_figures
 from howsure.reporting.formatting import format_count, format_number, format_share
-from howsure.reporting.page import Page, build_page
+from howsure.reporting.page import Page, build_page, names_benchmark
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
 from howsure.reporting.sections.summary import describe_verdict, judge_pairs
@@ -323,7 +323,7 @@ def _build_site_page(data: ReportData, options: ReportOptions, cells: Cells, fil
     own = replace(
         data,
         cells=[cells],
-        manifests=[manifest for manifest in data.manifests if _concerns(manifest, cells.benchmark)],
+        manifests=[manifest for manifest in data.manifests if names_benchmark(manifest, cells.benchmark)],
         facts=(),  # they are of all benchmarks together
         source_warnings=[
             *data.warnings_by_benchmark.get(cells.benchmark, data.source_warnings),
@@ -479,12 +479,6 @@ def _format_whole(count: float) -> str:
 def _tabulate_rows(rows: Sequence[IndexRow]) -> dict[str, list[Any]]:
     """Return the columns of the index's CSV file."""
     return {field.name: [clean_json(getattr(row, field.name)) for row in rows] for field in fields(IndexRow)}
-
-
-def _concerns(manifest: Mapping[str, object], benchmark: str) -> bool:
-    """Return whether a manifest names the benchmark, or names no benchmarks."""
-    named = manifest.get("benchmarks")
-    return not isinstance(named, Mapping) or benchmark in named
 
 
 def _create_folder(folder: Path) -> None:

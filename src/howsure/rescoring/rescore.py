@@ -142,7 +142,7 @@ def rescore(
     try:
         scorer.prepare()
         with closing(_score_rows(path, scorer, counters, examples, targets or {})) as rows:
-            scorer_files.write_scores(path, scorer.name, scorer.version, rows, clock=clock)
+            scorer_files.write_scores(path, scorer.name, scorer.version, rows, replaced=targets or (), clock=clock)
     finally:
         scorer.close()
     column = f"{scorer.name}@{scorer.version}"

@@ -15,10 +15,12 @@ from __future__ import annotations
 import bisect
 import hashlib
 import itertools
+import json
 import operator
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -33,7 +35,17 @@ from howsure.store.schema import COLUMNS, UNSCORED, VERSION, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FOLDER", "UNSCORED", "RescoredRow", "list_scorers", "read_name_and_time", "stream_rows", "write_scores"]
+__all__ = [
+    "FOLDER",
+    "UNSCORED",
+    "ReplacedTargets",
+    "RescoredRow",
+    "list_scorers",
+    "read_name_and_time",
+    "read_replaced_targets",
+    "stream_rows",
+    "write_scores",
+]
 
 FOLDER = "scores"
 
@@ -42,6 +54,14 @@ _ROWS = 16_384
 _RESULTS = ("score", "status", "answer", "rule", "error")
 _TYPES = {name: RESPONSES.types[name] for name in (*RESPONSES.key, *_RESULTS, "created")}
 _NAME, _VERSION, _WRITTEN = b"howsure.scorer", b"howsure.scorer_version", b"howsure.written"
+_REPLACED = b"howsure.replaced_targets"
+
+
+class ReplacedTargets(NamedTuple):
+    """How many questions of a benchmark were scored for a target other than the stored one, and how many there are."""
+
+    n_replaced: int
+    n_questions: int
 
 
 class RescoredRow(NamedTuple):
@@ -96,7 +116,13 @@ class _ScorerFile(NamedTuple):
 
 
 def write_scores(
-    path: Path, scorer: str, version: str, rows: Iterator[RescoredRow], *, clock: Callable[[], float] = time.time
+    path: Path,
+    scorer: str,
+    version: str,
+    rows: Iterator[RescoredRow],
+    *,
+    replaced: Collection[tuple[str, str]] = (),
+    clock: Callable[[], float] = time.time,
 ) -> int:
     """Write the scores of one scorer and version in a run folder, atomically and durably; return the number of rows.
 
@@ -109,6 +135,8 @@ def write_scores(
         A run folder, also while it is sampled.
     rows
         Sorted by key, each key once, as `responses.stream` has them.
+    replaced
+        Benchmark and question where another target than the stored one was scored for.
     clock
         Seconds since the epoch; the newest version is the one that was written last.
 
@@ -140,7 +168,7 @@ def write_scores(
     try:
         for file in find_leftovers(folder):
             file.unlink()
-        count = 0
+        count, questions = 0, set[tuple[str, str]]()
         file = folder / f"{table.name}.parquet"
         with replace_file(file) as new, pq.ParquetWriter(new, schema, compression="zstd") as writer:
             for batch in _check_order(rows, path):
@@ -148,6 +176,9 @@ def write_scores(
                 arrays = [to_arrow(values[column.name], column.type) for column in schema]
                 writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
                 count += len(batch)
+                questions.update((row.benchmark, row.question) for row in batch)
+            if replaced:
+                writer.add_key_value_metadata({_REPLACED: _count_replaced(questions, set(replaced))})
         return count
     finally:
         lock.release()
@@ -162,6 +193,14 @@ def read_name_and_time(path: Path, scorer: str) -> tuple[str, float]:
     """Return the scorer as NAME@VERSION, and when its scores were written, in seconds since the epoch."""
     file = _find_file(path, scorer)
     return file.name, file.written
+
+
+def read_replaced_targets(path: Path, scorer: str) -> dict[str, ReplacedTargets]:
+    """Return how many targets were replaced for the scores, by benchmark; empty where they are for the stored ones."""
+    file = _find_file(path, scorer).file
+    parquet = parquet_files.open_file(file.parent, _build_schema(file.stem))
+    text = None if parquet is None else parquet.parquet.metadata.metadata.get(_REPLACED)
+    return {} if text is None else {name: ReplacedTargets(*counts) for name, counts in json.loads(text).items()}
 
 
 def stream_rows(path: Path, columns: Sequence[str] | None, scorer: str) -> pa.RecordBatchReader:
@@ -200,6 +239,13 @@ def stream_rows(path: Path, columns: Sequence[str] | None, scorer: str) -> pa.Re
                 yield from part.select(wanted).cast(schema).to_batches()
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _count_replaced(questions: Collection[tuple[str, str]], replaced: Collection[tuple[str, str]]) -> bytes:
+    """Return the numbers of replaced targets and of questions of each benchmark, as JSON."""
+    of_all = Counter(benchmark for benchmark, _ in questions)
+    of_replaced = Counter(key[0] for key in questions if key in replaced)
+    return json.dumps({name: [of_replaced[name], n] for name, n in sorted(of_all.items())}).encode()
 
 
 def _check_run(path: Path) -> None:
