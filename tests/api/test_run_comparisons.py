@@ -1,5 +1,6 @@
 """Checkpoints, providers, greedy runs and unpaired comparisons: against scipy's tests, and by hand."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -250,6 +251,28 @@ def test_the_commands_print_what_the_functions_return(howsure, tmp_path):
         code, out, err = howsure(arguments[0], str(table), *arguments[1:], "--format", "csv")
         assert (code, err) == (0, ""), arguments
         assert column in out.splitlines()[0].split(","), arguments
+
+
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_the_table_of_checkpoints_names_the_command_that_says_which_to_take(howsure, tmp_path, monkeypatch, width):
+    """Of the rates .2, .5 and .9 the last one alone may be the best by `rank`; programs read no sentence."""
+    monkeypatch.setenv("COLUMNS", width)
+    rates = {"run-step1000": 0.2, "run-step2000": 0.5, "run-step4000": 0.9}
+    rows = [
+        f"{m},q{q},{g},{int((7 * q + 3 * g) % 10 < 10 * p)}"
+        for m, p in rates.items()
+        for q in range(40)
+        for g in (1, 2)
+    ]
+    table = tmp_path / "train.csv"
+    table.write_text("\n".join(["model,question,generation,score", *rows]) + "\n")
+    code, out, _ = howsure("curve", table)
+    assert code == 0
+    assert "howsure rank" in out.splitlines()[-1] + out.splitlines()[-2]
+    assert max(map(len, out.splitlines())) <= int(width)
+    _, ranked, _ = howsure("rank", table, "--format", "json")
+    assert [row["model"] for row in json.loads(ranked) if row["rank_low"] == 1] == ["run-step4000"]
+    assert "howsure rank" not in howsure("curve", table, "--format", "csv")[1]
 
 
 def test_determinism_of_stored_completions(tmp_path, howsure):

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import click
 
-from howsure.api.choices import OutputFormat
+from howsure.api.choices import TEXT_FORMATS, OutputFormat
 from howsure.cli.options import (
     CommandInputs,
     add_claim_and_format,
     add_format,
     add_reading,
     build_models_error,
+    fit_sentences,
     print_result,
 )
 from howsure.errors import InputError
@@ -161,12 +162,15 @@ def curve(
     """Follow a score over the checkpoints of a training run.
 
     Each checkpoint is a model; labels that differ in one number, such as m-step100 and m-step2000, are one curve. Where
-    a column of a table holds the checkpoint, name it: --columns model=step.
+    a column of a table holds the checkpoint, name it: --columns model=step. howsure rank says which checkpoints may
+    be the best.
     """
     import howsure as hs
 
     names = None if order is None else [name.strip() for name in order.split(",")]
     print_result(hs.curve(inputs.results, order=names, reference=reference, level=level, method=method), form)
+    if form in TEXT_FORMATS:
+        print(fit_sentences("which checkpoint to take: howsure rank; each with rank_low 1 may be the best", form))
 
 
 @click.command()
