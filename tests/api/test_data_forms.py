@@ -2,6 +2,7 @@
 
 import functools
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -147,7 +148,20 @@ def test_no_data_is_refused_at_the_call(name):
         QUESTIONS[name]([])
 
 
-@pytest.mark.parametrize("read", [hs.score, hs.read, lambda data: hs.score([data])])
+@pytest.mark.parametrize(
+    "read",
+    [
+        hs.score,
+        hs.read,
+        hs.repeats,
+        hs.audit,
+        lambda data: hs.score([data]),
+        lambda data: hs.gate(data, at_least=0.5),
+        lambda data: hs.gate(data, data),
+        lambda data: hs.gate(hs.Cells.from_scores("x", ["a"], ["q"], [[[1]]]), data),
+        lambda data: hs.gate({name: np.array(values) for name, values in data.items()}, a="a", b="b"),
+    ],
+)
 def test_a_mapping_of_columns_is_refused_with_the_way_to_make_a_frame(read):
     """Its keys were taken for paths."""
     with pytest.raises(InputError, match=r"the keys model, question, score is no frame; .*pandas.DataFrame\(data\)"):

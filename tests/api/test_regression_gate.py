@@ -252,6 +252,32 @@ def test_failed_assertions_are_failures_and_other_errors_end_the_test():
         hs.at_least(lambda: 1 / 0, 0.8)
 
 
+def test_a_warning_of_a_sampled_candidate_is_issued_once(tmp_path):
+    """By hand: 1, 2 and 4 generations under another prompt than the baseline's; a warning that is new in a round."""
+    from howsure.api.regression_gate import sample_until_decided
+
+    bank = tmp_path / "bank.csv"
+    bank.write_text("id,question,answer\n" + "".join(f"{i},What is {i} + 1?,{i + 1}\n" for i in range(20)))
+    files = []
+    for name, template in (("base", "Q: {question}"), ("new", "{question} Answer:")):
+        files.append(tmp_path / f"{name}.yaml")
+        source = f'{{file: {bank}, id: id, question: question, target: answer, template: "{template}"}}'
+        files[-1].write_text(f"benchmark: {source}\nmodels: [simulated/medium]\ngenerations: 4\n")
+    baseline = hs.run(files[0])
+    rounds = []
+
+    def judge(data, alpha):
+        rounds.append(int(data.cells()[0].n.max()))
+        warnings.warn(f"at least {min(rounds[-1], 2)}", HowsureWarning, stacklevel=2)
+        return hs.gate(data, baseline, margin=0.001, alpha=alpha)
+
+    with pytest.warns(HowsureWarning) as caught:
+        sample_until_decided(files[1], tmp_path / "new", judge)
+    assert rounds == [1, 2, 4]
+    lines = [str(one.message).partition(" of ")[0] for one in caught]
+    assert lines == ["at least 1", "no prompt variant", "at least 2"]
+
+
 def _write(folder, model, generations=8, more=""):
     file = folder / f"{model}.yaml"
     file.write_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
@@ -16,6 +17,7 @@ import numpy as np
 from howsure.api.result_selection import check_two_models, list_first
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, open_or_list, read, to_cells
+from howsure.readers.sources import check_no_mapping
 from howsure.safe_text import escape_control_characters
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import GATE_VERDICTS, GateVerdict, MeanClaim, MissingRule, check_choice
@@ -240,6 +242,9 @@ def _list_metrics(
     """Return the name of each metric, '' for the only one, with the results of candidate and baseline."""
     if not isinstance(data, Mapping) and not isinstance(baseline, Mapping):
         return [("", open_or_list(data), None if baseline is None else open_or_list(baseline))]
+    for side in (data, baseline):
+        if isinstance(side, Mapping) and any(map(_holds_numbers, side.values())):
+            check_no_mapping(side)  # of columns: its keys are no metrics
     new = data if isinstance(data, Mapping) else {}
     old = dict.fromkeys(new) if baseline is None else baseline if isinstance(baseline, Mapping) else {}
     if new.keys() != old.keys() or not new:
@@ -247,6 +252,13 @@ def _list_metrics(
         what = f"metrics {named[0]} of the candidate and {named[1]} of the baseline"
         raise InputError(what, where="gate", remedy="give results of the same metrics for both, or one result each")
     return [(name, *_list_metrics(new[name], old[name])[0][1:]) for name in new]
+
+
+def _holds_numbers(values: object) -> bool:
+    """Return whether these are values of a column, and not paths, frames or cells."""
+    return isinstance(values, (list, tuple, np.ndarray)) and any(
+        isinstance(value, (int, float, np.generic)) for value in values
+    )
 
 
 def _name_metric(benchmark: str, metric: str) -> str:
@@ -810,20 +822,36 @@ def sample_until_decided(
     most = max(config.generations for part in plan.parts for config in part.models)
     sizes = [1 << i for i in range(most.bit_length()) if 1 << i < most] + [most]
     result: GateResult | None = None
+    messages: set[str] = set()
     for k in sizes:
         code = run_experiment(_limit_generations(plan, k, label), folder)
-        results: Evaluations | dict[str, Evaluations] = (
-            {metric: read(folder, scorer=metric, generations=k) for metric in metrics}
-            if metrics
-            else read(folder, generations=k)
-        )
-        result = replace(judge(results, alpha / len(sizes)), n_analyses=len(sizes))
+        with _warn_once(messages):
+            results: Evaluations | dict[str, Evaluations] = (
+                {metric: read(folder, scorer=metric, generations=k) for metric in metrics}
+                if metrics
+                else read(folder, generations=k)
+            )
+            result = replace(judge(results, alpha / len(sizes)), n_analyses=len(sizes))
         if stream is not None:
             print(f"howsure: after {k} generation{'s' * (k > 1)} per question: {result.verdict}", file=stream)
         if code or result.verdict != "inconclusive":
             break
     assert result is not None
     return result
+
+
+@contextmanager
+def _warn_once(messages: set[str]) -> Iterator[None]:
+    """Issue the warnings of a block at its end, without those that are in `messages`, to which they are added."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            yield
+    finally:
+        for one in caught:
+            if str(one.message) not in messages:
+                messages.add(str(one.message))
+                warnings.warn(one.message, stacklevel=4)
 
 
 def _refuse_other_results(folder: Path, plan: Experiment, file: Path, label: str | None) -> None:

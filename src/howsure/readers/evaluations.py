@@ -488,6 +488,8 @@ def to_runs(
     Cells in a sequence are the runs of their benchmarks, in order.
     """
     if isinstance(data, Mapping):
+        if not all(isinstance(run, Cells) for runs in data.values() for run in runs):
+            check_no_mapping(data)
         return {benchmark: list(runs) for benchmark, runs in data.items()}
     if not isinstance(data, Evaluations):
         items, are_cells = _list_items(data, Cells)
@@ -504,6 +506,8 @@ def to_answers(data: Data | Evaluations | AnswerCounts | Mapping[str, AnswerCoun
     if isinstance(data, AnswerCounts):
         return {data.benchmark: data}
     if isinstance(data, Mapping):
+        if not all(isinstance(counts, AnswerCounts) for counts in data.values()):
+            check_no_mapping(data)
         return dict(data)
     return (data if isinstance(data, Evaluations) else read(data)).answers()
 
