@@ -88,12 +88,19 @@ def test_the_counts_of_the_sentences_are_those_of_tests_one_by_one(shares):
 
 def test_one_generation_says_nothing_of_sampling_noise():
     text = describe_curve(curve(plant([0.1, 0.5, 0.9], generations=1)))
-    assert "unknown, because there is one generation per question" in text
+    assert "unknown, because a test takes several generations per question of both checkpoints" in text
     assert "thick line" not in text
     assert "orange" not in text
     assert "2 of 2 other checkpoints are distinguishable" in text
     chart = draw_curve(curve(plant([0.1, 0.5, 0.9], generations=1)))
     assert len(set(read_data(chart, "kind")["kind"])) == 1
+
+
+def test_a_checkpoint_with_one_generation_among_others_with_more_is_not_said_to_be_like_all():
+    scores = [[[1, 1], [0, 0], [1, 0]], [[0], [1], [0]], [[1, 1], [1, 0], [1, 1]]]
+    cells = Cells.from_scores("demo", ["m step 1", "m step 2", "m step 3"], ["p", "q", "r"], scores)
+    text = describe_curve(curve(cells))
+    assert "unknown, because a test takes several generations per question of both checkpoints" in text
 
 
 def test_a_curve_without_any_variation_shows_no_change():

@@ -44,6 +44,8 @@ def test_steps_and_the_tokens_seen_until_then_are_one_position():
         ["llama-7b", "llama-13b", "llama-70b"],
         ["m:temperature=0.2", "m:temperature=0.4", "m:temperature=1.0"],
         ["gpt-3.5", "gpt-4", "gpt-5"],
+        ["m (max_tokens=256)", "m (max_tokens=512)", "m (max_tokens=2048)"],
+        ["m thinking-tokens 1k", "m thinking-tokens 2k", "m thinking-tokens 8k"],
         ["m step 1", "m step 2"],  # two are a comparison
         ["m step 1-2", "m step 2-2", "m step 3-1"],  # another number differs in one of them
         ["m step 1 tokens 9", "m step 2 tokens 8", "m step 3 tokens 9"],

@@ -96,7 +96,8 @@ def _describe_changes(result: Curve, alpha: float) -> str:
     n = int(is_known.sum())
     if not n:
         have_common = any(step.n_questions[0] > 0 for step in result.steps)
-        reason = "there is one generation per question" if have_common else "neighbours have no question in common"
+        several = "a test takes several generations per question of both checkpoints"
+        reason = several if have_common else "neighbours have no question in common"
         return f"Whether a change is beyond the noise of sampling is unknown, because {reason}"
     among = f"{format_count(n, 'change')} from a checkpoint to the next"
     if n < len(result.steps):

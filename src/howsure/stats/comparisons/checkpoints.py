@@ -15,9 +15,11 @@ __all__ = ["find_training_runs", "order_checkpoints", "read_positions"]
 #: A number in a label, with a unit such as the B of 16B tokens.
 _NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?:[kKmMbBtT](?![a-zA-Z]))?")
 _UNITS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-#: Words before a number that make it the position of a checkpoint.
+#: Words before a number that make it the position of a checkpoint, but for limits such as max_tokens=512.
 _POSITION = re.compile(
-    r"(?:step|steps|checkpoint|ckpt|iter|iteration|epoch|tokens|global_step)[\s_=:-]*$", re.IGNORECASE
+    r"(?<![a-z])(?:steps?|checkpoint|ckpt|iter|iteration|epoch|global_step"
+    r"|(?<!max[_-])(?<!new[_-])(?<!thinking[_-])(?<!reasoning[_-])(?<!budget[_-])(?<!output[_-])tokens)[\s_=:-]*$",
+    re.IGNORECASE,
 )
 #: Smallest number of checkpoints of a training run that is drawn.
 _FEWEST = 3

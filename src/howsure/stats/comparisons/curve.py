@@ -126,9 +126,8 @@ class Curve(Result):
                 "the difference is on the questions that both answered": (N > 0)
                 & ((self.total.n_questions != N) | (self.total.n_questions[self.reference] != N)),
                 "no variation was seen in the difference": ~itself & (variance == 0),
-                "one generation per question: whether the change is beyond sampling noise is unknown": np.array(
-                    [False, *once]
-                ),
+                "one generation per question here or at the checkpoint before: "
+                "whether the change is beyond sampling noise is unknown": np.array([False, *once]),
                 # D > E/k, as variance N = D + E/k
                 "most noise of the difference is data noise, which the band of prediction noise does not show": ~itself
                 & (2 * data > variance * N),
