@@ -74,6 +74,15 @@ def test_axe_finds_nothing_serious_in_the_dark(seen):
     assert _findings(seen, only=["color-contrast"]) == []
 
 
+@pytest.mark.parametrize("made", mark_pages(["prompts"]), indirect=True)
+def test_the_widest_table_of_scores_fits_a_window_of_1000_pixels(window, made):
+    """With several prompts it has nine columns; the last ones were beyond the edge of its box."""
+    window.read(made, width=1000)
+    box = "document.querySelector('table.answer').parentElement"
+    assert window.value("document.querySelectorAll('table.answer thead th').length") >= 9
+    assert window.value(f"{box}.scrollWidth") <= window.value(f"{box}.clientWidth")
+
+
 def test_a_phone_shows_all_of_it(window, made):
     assert window.read(made, **PHONE) == []
     window.value("document.querySelectorAll('details').forEach(d => d.open = true)")
