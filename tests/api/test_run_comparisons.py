@@ -45,6 +45,12 @@ def test_a_curve_is_the_scores_and_the_paired_differences():
     assert result["p_change"][1] <= 2 * step["p_value"][0] + 1e-15
 
 
+@pytest.mark.parametrize("order", [None, ["m step 10"]])
+def test_one_checkpoint_is_no_curve(order):
+    with pytest.raises(InputError, match="only one checkpoint: m step 10; give the results of at least two"):
+        hs.curve(draw_cells({"m step 10": 0.0}), order=order)
+
+
 def test_a_change_within_sampling_noise_is_called_so_and_a_large_one_beyond_it():
     same = draw_cells({"s 1": 0.0, "s 2": 0.0}, questions=200, seed=7)
     assert hs.curve(same)["verdict"].tolist() == ["", "within sampling noise"]

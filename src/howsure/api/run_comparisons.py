@@ -109,6 +109,10 @@ def curve(
                 results.append(comparisons.curve(cells, names, reference=at, level=level, method=method))
     if not results:
         models = sorted({model for cells in benchmarks for model in cells.models})
+        if len(models) == 1:
+            raise InputError(
+                f"only one checkpoint: {models[0]}", where="curve", remedy="give the results of at least two"
+            )
         what = "no two labels differ in one number alone" if order is None else "no benchmark has two of them; it has"
         raise InputError(
             f"{what}: {list_first(models)}",

@@ -220,6 +220,7 @@ def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
     n_rows = len(next(iter(columns.values())))
     varying: dict[str, list[str]] = {}
     constant: list[str] = []
+    without_value: list[str] = []
     rows_of_note: dict[str, list[int]] = {}
     decimals = _choose_table_decimals(columns)
     for name, values in columns.items():
@@ -230,9 +231,14 @@ def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
             continue
         texts = [_format_value(name, value, places) for value, places in zip(values, decimals, strict=True)]
         if n_rows > 1 and name not in _ALWAYS_IN_TABLE and _is_constant(name, values, decimals):
-            constant.append(f"{name} {texts[0] or '–'}")
+            if texts[0] in {"", "–"}:
+                without_value.append(name)
+            else:
+                constant.append(f"{name} {texts[0]}")
         else:
             varying[name] = texts
+    if without_value:
+        constant += [f"no value: {without_value[0]}", *without_value[1:]]
     # A note of all rows stands below the table without a mark; others are footnotes of their rows.
     marks = [""] * n_rows
     legend = [note for note, rows in rows_of_note.items() if len(rows) == n_rows]
