@@ -319,6 +319,15 @@ def test_a_report_with_labels_has_the_scores_of_score_and_the_test_of_compare(ru
     assert found == [(name, *(f"{rows[name][key]:.3f}" for key in ("score", "low", "high"))) for name in "ba"]
 
 
+def test_corrected_scores_are_of_the_generations_that_are_read(tmp_path):
+    """Of the first 5 of 20 completions, which are wrong, 3 are first generations: .7 of 10 questions, and .75 of all."""
+    run, file = write_judged_run(tmp_path / "run", n_questions=10, generations=2, wrong={"a": 5}), tmp_path / "l.jsonl"
+    label(run, file, 1000, lambda _, text: text.startswith("yes"))
+    [first] = hs.score(hs.read(run, generations=1), calibrate=file)
+    assert (first["n_completions"], first["judge_score"], first["score"]) == (10, 0.7, pytest.approx(0.7))
+    assert [row["score"] for row in hs.score(run, calibrate=file)] == [pytest.approx(0.75)]
+
+
 def test_rejected_questions_are_left_out_of_corrected_scores(run, tmp_path):
     """Without the first 20 questions, whose 40 completions of a are all those that are wrong, a is always right."""
     file, verdicts = tmp_path / "labels.jsonl", tmp_path / "verdicts.jsonl"

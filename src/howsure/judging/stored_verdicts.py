@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,8 +105,14 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     rows: dict[str, list[_Row]] = {}
     columns = [*KEY, "score", "answer", "completion"]
     keys = set()
+    most = math.inf if source.most_generations is None else source.most_generations
+    n_scored: Counter[tuple[str, ...]] = Counter()
     for row in responses.iterate_rows(scorer_files.stream_rows(source.path, columns, source.scorer)):
         keys.add(row.key)
+        cell = row.key[:-1]
+        if n_scored[cell] >= most:
+            continue
+        n_scored[cell] += row.score is not None
         text = row.completion or ""
         if row.score is not None or text.strip():
             judged = math.nan if row.score is None else row.score
