@@ -2,7 +2,8 @@
 
 Each function takes what `howsure.read` returns or takes (paths and frames), cells, cubes, or results of other functions
 of howsure, and returns a chart of one benchmark with its question as the title and its conclusion below. Like any
-Altair chart, it can be changed, combined with others, and saved as SVG, PNG or HTML.
+Altair chart, it can be changed, combined with others, and saved as SVG, PNG or HTML. `resize` gives it the width of a
+column: Altair's ``properties(width=...)`` sets that of the plot alone, without the names beside it and the title.
 
 Examples
 --------
