@@ -328,6 +328,22 @@ def test_corrected_scores_are_of_the_generations_that_are_read(tmp_path):
     assert [row["score"] for row in hs.score(run, calibrate=file)] == [pytest.approx(0.75)]
 
 
+def test_a_report_with_too_few_labels_says_so(run, tmp_path):
+    """One label of each model corrects nothing: the headline is the judge's, who puts a first."""
+    file = tmp_path / "labels.jsonl"
+    label(run, file, 1000, lambda model, _: model == "b")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = {one["model"]: one for one in lines if one.get("reviewer") == "ann"}
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
+    with pytest.warns(HowsureWarning, match="the labels are too few to correct the score of any model") as caught:
+        written = hs.report(run, tmp_path / "page.html", texts=False, static_figures=False, calibrate=few)
+    assert not any("collects people's labels" in str(one.message) for one in caught)
+    page = written.read_text(encoding="utf-8")
+    assert '<p class="verdict">a has the highest score' in page
+    assert "the labels are too few to correct" in page
+
+
 def test_rejected_questions_are_left_out_of_corrected_scores(run, tmp_path):
     """Without the first 20 questions, whose 40 completions of a are all those that are wrong, a is always right."""
     file, verdicts = tmp_path / "labels.jsonl", tmp_path / "verdicts.jsonl"

@@ -52,6 +52,8 @@ CORRECTED = (
     "the scores are a judge's; people's labels correct the headline, the table and figure of scores, and the section "
     "on the judge{}, and everything else is of the judge's own scores"
 )
+#: The same where there are labels, and no score that they correct.
+TOO_FEW_LABELS = "the scores are a judge's opinion: the labels are too few to correct the score of any model"
 #: Judged completions, or the noise of a judge, on one benchmark.
 OfBenchmark = TypeVar("OfBenchmark", bound="JudgedCompletions | JudgeNoise")
 
@@ -354,7 +356,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
 
 
 def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -> list[str]:
-    """Return the notes of results, with what a report corrects in place of the one that scores are a judge's opinion.
+    """Return the notes of results, with what labels correct in place of the one that scores are a judge's opinion.
 
     Parameters
     ----------
@@ -367,7 +369,8 @@ def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -
 
     corrected = [name for name, one in judges.items() if one.is_corrected]
     if not corrected:
-        return list(notes)
+        has_labels = any(one.completions.n_labels.any() for one in judges.values())
+        return [line.replace(JUDGED, TOO_FEW_LABELS) if has_labels else line for line in notes]
     others = f" on {join_names(corrected)}" if len(corrected) < len(judges) else ""
     return [line.replace(JUDGED, CORRECTED.format(others)) for line in notes]
 
