@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from helpers.awkward_answers import score_or_none
+from helpers.awkward_answers import read_table, score_or_none
 
 from howsure.extraction.completion_context import CompletionContext
-from howsure.extraction.open_candidates import find_candidate, list_shorter_answers
+from howsure.extraction.open_candidates import find_candidate, list_shorter_answers, widen_answer
 from howsure.scorers.normalised import normalize_answer
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoringItem
@@ -234,3 +236,19 @@ def test_shorter_answers_keep_what_denies():
     assert list(list_shorter_answers("Sydney, not Canberra", "What is the capital?")) == []
     assert list(list_shorter_answers("1945 years", "In what year did it end?")) == []
     assert list(list_shorter_answers("the Nile River", "Which river is the longest?")) == ["the Nile"]
+
+
+@pytest.mark.parametrize(
+    ("score", "target", "question", "completion"), read_table(Path(__file__).with_name("doubted_answers.tsv"), 4)
+)
+def test_an_answer_that_is_doubted_or_one_of_two_is_not_right(score, target, question, completion):
+    """Kind of truth: replies written and judged by hand, beside ones whose doubt is about something else."""
+    assert bool(score_or_none("normalised", completion, target, question)) == bool(int(score))
+
+
+def test_two_names_are_one_answer():
+    sentences = ["Emma was written by **Jane Austen** or Mary Shelley."]
+    assert widen_answer("Mary Shelley", sentences) == "Jane Austen or Mary Shelley"
+    assert widen_answer("1918", ["It ended in 1917 or 1918, or in **1918**."]) == "1918"
+    assert widen_answer("Ottawa", ["The capital is near Ottawa."], "What is the capital?") is None
+    assert widen_answer("Ottawa", ["The town is near Ottawa."], "Where is the town?") == "Ottawa"

@@ -97,7 +97,7 @@ _TITLE = re.compile(r"[\"“«](?P<quoted>[^\"”»]{2,80})[\"”»]|(?<!\*)\*(?
 # Words before what is another thing than the answer: "after 1945", "followed by Sydney".
 _BEFORE_OTHER = re.compile(
     r"\b(?:than|between|prior to|later|after|before|until|since|around|about|circa|not"
-    r"|followed by|compared (?:to|with)|unlike|instead of|overtaken)\s+(?:the\s+)?$",
+    r"|by (?:an?|his|her|one) [a-z]+ of|followed by|compared (?:to|with)|unlike|instead of|overtaken)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
 _AFTER_YEAR = frozenset({"bc", "bce", "b.c", "b.c.", "ago", "years"})

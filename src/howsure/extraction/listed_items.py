@@ -153,7 +153,7 @@ def read_items(text: str, context: CompletionContext | None = None) -> tuple[lis
     text
         The completion.
     context
-        What is question_words about it; the question tells the items of a sentence from words that repeat it.
+        What is known about it; the question tells the items of a sentence from words that repeat it.
 
     Returns
     -------

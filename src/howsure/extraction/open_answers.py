@@ -28,6 +28,8 @@ from howsure.extraction.open_candidates import (
     has_other_rank,
     is_plausible,
     match_stems,
+    remove_translation,
+    widen_answer,
 )
 from howsure.extraction.statements import find_statement, find_statements, remove_reasoning
 
@@ -184,7 +186,7 @@ _ETYMOLOGY = re.compile(r",?\s+from (?:the )?(?:Latin|(?:Ancient |Old )?Greek|Ol
 _BULLET = re.compile(r"^(?:[\s>#]+|[-•–*]\s+|\d{1,2}[.)]\s+)+")
 # "Neil Armstrong, commander of Apollo 11" and "Neil Armstrong did"
 _PERSON = re.compile(
-    r"(?P<name>[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*){1,3})"
+    r"(?P<name>[A-Z][\w.'’-]*(?:(?:\s(?:da|de|del|della|der|di|du|la|van|von)){0,2}\s[A-Z][\w.'’-]*){1,3})"
     r"(?:,\s(?!(?:or|and|but|perhaps|maybe|according|wrongly)\b)[a-z][^,;]*|\s(?:did|was|has|is))\W*$"
 )
 _WH = frozenset({"who", "what", "which", "where", "when", "whose", "whom", "how", "name"})
@@ -204,6 +206,7 @@ _BE = "is are was were be been being has have had do does did will would can cou
 _BEFORE_PLACES = "in on at by to from during since for with into as"
 _PLACES = frozenset({"in", "on", "at"})
 _ARTICLES = frozenset({"the", "a", "an"})
+_SPEAKERS = frozenset({"i", "we", "you", "people"})
 _SUBJECTS = frozenset({"it", "that", "this", "he", "she", "they"})
 _VERBS, _PREPOSITIONS = frozenset(_BE.split()), frozenset(_BEFORE_PLACES.split())
 _FUNCTION = (
@@ -276,8 +279,11 @@ def read_open_answer(text: str, context: CompletionContext | None = None) -> tup
         return reading.answer, reading.rule
     answer, probability = choose_answer(reading.answer, reading.rule, reading.sentences, question)
     if answer is None or probability < LEAST_PROBABILITY or answer == reading.answer:
-        return reading.answer, reading.rule
-    return _select_part(_trim(answer), question), "span"
+        answer, rule = reading.answer, reading.rule
+    else:
+        answer, rule = _select_part(_trim(answer), question), "span"
+    answer = None if answer is None else widen_answer(answer, reading.sentences, question)
+    return answer, rule if answer is not None or reading.answer is None else "denied"
 
 
 def read_by_rules(text: str, context: CompletionContext | None = None) -> FormReading:
@@ -295,10 +301,12 @@ def read_by_rules(text: str, context: CompletionContext | None = None) -> FormRe
     if (certain := _read_certain(text, question)) is not None:
         return certain
     cut = context is not None and context.truncated
+    text = remove_translation(text)
     marked = _list_lines(text, _strip_bullet, cut=cut)
     lines = _list_lines(text, strip_markup, cut=cut)
     if not lines:
         return FormReading(None, "cut" if cut else "empty")
+    lines = _drop_taken_back(lines)
     answer, rule = _read_form(lines, question, text)
     if question and rule != "refused" and not is_plausible(answer, question):
         sentences = [sentence for line in lines for sentence in split_sentences(line)]
@@ -366,6 +374,16 @@ def _list_lines(text: str, strip: Callable[[str], str], *, cut: bool) -> list[st
     return _drop_polite_words(lines)
 
 
+def _drop_taken_back(lines: list[str]) -> list[str]:
+    """Return the lines behind the last words that take back what is before them, with the rest of their line."""
+    for i in range(len(lines) - 1, -1, -1):
+        matches = list(_TAKEN_BACK.finditer(lines[i]))
+        if matches and (i or matches[-1].start()):
+            rest = lines[i][matches[-1].end() :].strip(" ,:;.—–-")
+            return [*([rest] if rest else []), *lines[i + 1 :]] or lines
+    return lines
+
+
 def _list_sentences(lines: Sequence[str], question: str) -> Iterator[str]:
     """Yield the sentences that may give the answer: those behind the last one that takes back what is before it."""
     sentences = [_ETYMOLOGY.sub("", sentence) for line in lines for sentence in split_sentences(line)]
@@ -375,8 +393,9 @@ def _list_sentences(lines: Sequence[str], question: str) -> Iterator[str]:
             rest = sentences[i][taken_back.end() :].strip(" ,:;.—–-")
             sentences = [*([rest] if rest else []), *sentences[i + 1 :]] or sentences
             break
-    for sentence in sentences:
-        if not has_other_rank(sentence, question) and not _describes_other(sentence, question):
+    for i, sentence in enumerate(sentences):
+        is_other = has_other_rank(sentence, question) or _describes_other(sentence, question)
+        if not is_other and not (i and _adds_rank(sentence, question)):
             yield sentence
 
 
@@ -735,6 +754,19 @@ def _count_repeated(repeated: Sequence[bool], words: Sequence[str] = (), *, has_
     return i
 
 
+# "Asia is the largest continent on Earth."
+_RANKED = re.compile(r"\b(?:is|are|was|has)\b[^.;]{0,40}\b(?:[a-z]{3,}est|most [a-z]+)\b")
+_SUPERLATIVE = re.compile(r"\b(?:[a-z]{3,}est|most|top|first|last)\b", re.IGNORECASE)
+
+
+def _adds_rank(sentence: str, question: str) -> bool:
+    """Return whether a sentence only says what is the largest or the like, without a name of a question about none."""
+    if _RANKED.search(sentence) is None or _SUPERLATIVE.search(question):
+        return False
+    names = re.findall(r"(?<=\s)[A-Z][\w-]+", question)
+    return bool(names) and not any(name in sentence for name in names) and not _PRONOUN.match(sentence)
+
+
 # "What is the capital of Australia?", and "Sydney is the largest city of Australia."
 _OF_WHAT = re.compile(
     r"\b(?:is|was|are|were)\s+(?:the|an?)\s+(?P<role>[^,;.?]{2,50}?)\s+(?:of|in)\s+(?:the\s+)?(?P<name>[A-Z]\w+)"
@@ -765,9 +797,9 @@ def _cut_at_copula(sentence: str, question: str) -> str | None:
 
 
 def _part(text: str) -> str | None:
-    """Return a part of a sentence as an answer; None if it is long."""
+    """Return a part of a sentence as an answer; None if it is long, or only "we" or "you"."""
     answer = _trim(text)
-    return answer if answer and len(answer.split()) <= MAX_PART_WORDS else None
+    return answer if answer and len(answer.split()) <= MAX_PART_WORDS and answer.lower() not in _SPEAKERS else None
 
 
 def _single_bold(text: str) -> str | None:

@@ -10,7 +10,7 @@ never uses the target.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from howsure.extraction.languages import is_reported
@@ -27,6 +27,8 @@ __all__ = [
     "list_shorter_answers",
     "match_stems",
     "names_deed",
+    "remove_translation",
+    "widen_answer",
 ]
 
 AnswerKind = Literal["person", "place", "date", "year", "number", "name", "yes-no"]
@@ -177,6 +179,51 @@ _IN_YEAR = re.compile(r"(?<=[a-z])\s(?:in|since|from)\s(?:1\d{3}|20\d{2})$")
 # "two moons, Phobos and Deimos"
 _COUNT_BEFORE_LIST = re.compile(rf"(?:\d+|{_SMALL})(?:[ ][a-z]+){{1,2}}(?=[,:] )", re.IGNORECASE)
 _INSIDE = re.compile(rf"\((?P<inside>{_CAPITAL}[\w'’.-]*(?:[ ]{_CAPITAL}[\w'’.-]*){{0,3}})\)")
+# "allegedly painted by", "may have been written by": what makes the name behind it no answer, within its clause.
+_DOUBTS_NEXT = re.compile(
+    r"\b(?:allegedly|supposedly|reportedly|purportedly|possibly|perhaps|maybe|rumou?red|disputed"
+    r"|(?:may|might|could) (?:have been|be))\b[^,;:.]{0,60}$",
+    re.IGNORECASE,
+)
+# "someone who worked with", "in the style of": the name behind it is another one, unless the question has the word.
+_NAMES_OTHER = re.compile(
+    r"\b(?P<word>(?:someone|somebody|copy)(?=\b[^,;:.]{0,60}$)"
+    r"|(?:in the (?:style|manner) of|used to be|near|close to)(?=\s+(?:the\s+)?$))",
+    re.IGNORECASE,
+)
+# "after 1918", "no later than 1912"
+_BOUND = re.compile(
+    r"\b(?P<bound>between [\w.,]{1,20} and|after|before|prior to|(?:no |not )?(?:later|earlier|more|less|fewer) than"
+    r"|at (?:least|most)|up to)"
+    r"\s+(?:the year\s+)?$",
+    re.IGNORECASE,
+)
+_OR_NAME = re.compile(
+    rf"[\"”’']?,?\s+or\s+(?:(?:perhaps|maybe|possibly|even|by|in|the|an?)\s+)*(?P<other>{_NAME.pattern})"
+)
+_OR_NUMBER = re.compile(
+    r",?\s+or\s+(?:(?:perhaps|maybe|possibly|even|in)\s+)*(?P<other>\d[\d.,]*)(?![\w°%])(?!\s?[°%$a-z])"
+)
+_NAME_OR = re.compile(rf"(?P<other>{_NAME.pattern})[\"”’']?,?\s+or\s+(?:(?:perhaps|maybe|possibly|by|in|the|an?)\s+)*$")
+# "Cairo, or Al-Qahira in Arabic": one name in two languages.
+_IN_LANGUAGE = re.compile(
+    r",?\s+or\s+[^,.;()\n]{1,40}?\s+in\s+(?:(?:its|the) (?:local|native) language"
+    r"|[A-Z]\w+(?:ish|ese|ic|i|an|ew|ch|ai))\b"
+)
+# "100 °C or 212 °F"
+_TWO_UNITS = re.compile(
+    r"(?P<amount>\d[\d.,]*\s?(?P<unit>[°a-zA-Z]+))\s+(?:or|\(?=|=)\s+(?P<other>\d[\d.,]*\s?(?P<other_unit>[°a-zA-Z]+))\b[^\d]*"
+)
+# "a deep, brilliant blue" where a question asks for a colour; "East Africa" where it asks for a continent.
+_ASKS_COLOUR = re.compile(r"\bcolou?r\b", re.IGNORECASE)
+_SHADE = re.compile(
+    r"(?:an?\s+)?(?:(?:deep|brilliant|bright|vivid|beautiful|rich|clear|intense|vibrant|striking|pure|solid),?\s+(?:and\s+)?)+"
+    r"(?P<colour>red|orange|yellow|green|blue|purple|pink|brown|black|white|gr[ae]y)",
+    re.IGNORECASE,
+)
+_PART_OF_CONTINENT = re.compile(
+    r"(?:North|South|East|West|Central)(?:-?(?:east|west))?(?:ern)?\s+(?P<continent>Africa|Asia|Europe)"
+)
 _ITS = re.compile(r"^(?:it['’]s|that['’]s|it is|it was|that was|they were)\s+", re.IGNORECASE)
 
 
@@ -334,8 +381,8 @@ def list_shorter_answers(answer: str, question: str) -> Iterator[str]:
     answer = _ITS.sub("", answer)
     if answer != original:
         yield answer
-    if kind == "date" and (year := _YEAR.search(answer)) and _DATE.fullmatch(answer):
-        yield year[0]
+    if kind == "date":
+        yield from _list_year(answer)
     head, _, last = answer.rpartition(" ")
     if head and last.lower() in _WATERS and last.lower() in question.lower():
         yield head  # the Nile River, where the question asks for a river
@@ -344,8 +391,15 @@ def list_shorter_answers(answer: str, question: str) -> Iterator[str]:
     further = _FURTHER.search(answer)
     if further is not None and not _DENIES.search(further[0]) and (shorter := answer[: further.start()].strip()):
         yield shorter
+        if kind == "year":
+            yield from _list_year(shorter)
     yield from _list_measures_and_cities(answer.strip(" .*"), question)
-    if kind == "number" and (first := _COUNT_BEFORE_LIST.match(answer)) and not _DENIES.search(answer):
+    yield from _list_counts(answer, question)
+
+
+def _list_counts(answer: str, question: str) -> Iterator[str]:
+    """Yield an answer without brackets or the noun that its number counts."""
+    if find_kind(question) == "number" and (first := _COUNT_BEFORE_LIST.match(answer)) and not _DENIES.search(answer):
         answer = first[0]
         yield answer
     if "(" in answer:
@@ -357,10 +411,22 @@ def list_shorter_answers(answer: str, question: str) -> Iterator[str]:
             yield amounts["number"]
 
 
+def _list_year(answer: str) -> Iterator[str]:
+    """Yield the year of an answer that is a date."""
+    if (year := _YEAR.search(answer)) and _DATE.fullmatch(answer):
+        yield year[0]
+
+
 def _list_measures_and_cities(answer: str, question: str) -> Iterator[str]:
     """Yield "4.2 km" of "4.2 km long", and "Kyoto" of "Kyoto, Japan" where a question asks where something is."""
     if (measured := _MEASURED.fullmatch(answer)) is not None:
         yield measured["amount"]
+    if (units := _TWO_UNITS.fullmatch(answer)) is not None and units["unit"] != units["other_unit"]:
+        yield from (units["amount"], units["other"])
+    if _ASKS_COLOUR.search(question) and (shade := _SHADE.fullmatch(answer)) is not None:
+        yield shade["colour"]
+    if "continent" in question and (part := _PART_OF_CONTINENT.search(answer)) is not None:
+        yield part["continent"]
     if _ASKS_WHERE.match(question) and (located := _CITY_AND_REGION.fullmatch(answer)) is not None:
         yield located["city"]
 
@@ -372,6 +438,57 @@ def _list_around_brackets(answer: str) -> Iterator[str]:
         yield without
     if (inside := _INSIDE.search(answer)) is not None and not _DENIES.search(answer):
         yield inside["inside"]
+
+
+def remove_translation(text: str) -> str:
+    """Return a text without the second name of what it names in another language.
+
+    >>> remove_translation("It is Cairo, or Al-Qahira in Arabic.")
+    'It is Cairo.'
+    """
+    return _IN_LANGUAGE.sub("", text)
+
+
+def widen_answer(answer: str, sentences: Sequence[str], question: str = "") -> str | None:
+    """Return an answer with what its sentences join to it by "or" or "after"; None if they doubt it or name another.
+
+    A sentence that gives the answer alone leaves it as it is.
+
+    >>> widen_answer("Jane Austen", ["It is by Jane Austen or Mary Shelley."])
+    'Jane Austen or Mary Shelley'
+    >>> widen_answer("1918", ["It ended some time after 1918."]), widen_answer("Monet", ["It is allegedly by Monet."])
+    ('after 1918', None)
+    """
+    widened: str | None = answer
+    is_place = find_kind(question) == "place"
+    for sentence in sentences:
+        plain = sentence.replace("**", "")
+        start = plain.find(answer)
+        while start >= 0:
+            before, behind = plain[:start], plain[start + len(answer) :]
+            other = None if is_place else _NAMES_OTHER.search(before)
+            if _DOUBTS_NEXT.search(before) or (other is not None and other["word"].lower() not in question.lower()):
+                widened = None
+            elif joined := _join_alternative(answer, before, behind):
+                widened = joined
+            else:
+                return answer
+            start = plain.find(answer, start + len(answer))
+    return widened
+
+
+def _join_alternative(answer: str, before: str, behind: str) -> str | None:
+    """Return an answer with the other one that "or" joins to it, or with "after"; None if it stands alone."""
+    is_number = answer[0].isdigit() or answer.lower().partition(" ")[0] in SMALL_NUMBERS
+    if is_number and (bound := _BOUND.search(before)) is not None:
+        return f"{bound['bound']} {answer}"
+    other = _OR_NUMBER if answer[0].isdigit() else _OR_NAME if answer[0].isupper() else None
+    if other is None:
+        return None
+    if (following := other.match(behind)) is not None:
+        return f"{answer} or {following['other']}"
+    preceding = _NAME_OR.search(before) if answer[0].isupper() else None
+    return None if preceding is None else f"{preceding['other']} or {answer}"
 
 
 def find_kind(question: str) -> AnswerKind:
