@@ -15,7 +15,7 @@ import numpy as np
 from howsure.api.result_selection import ReviewedEvaluations
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read
-from howsure.readers.run_source import JUDGED
+from howsure.readers.run_source import JUDGED, list_judged_sources
 from howsure.readers.sources import Data
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
@@ -100,8 +100,6 @@ def judge_noise(data: Data | Evaluations, *, level: float = 0.95) -> Results:
 
 def measure_repeated_verdicts(data: Data | Evaluations, *, level: float = 0.95) -> Results | None:
     """Return `judge_noise` where completions have several verdicts of a judge; None for all other results."""
-    from howsure.judging.stored_verdicts import list_judged_sources
-
     results = data if isinstance(data, Evaluations) else read(data)
     each = [noise for noise in _measure_noise(list_judged_sources(results.sources), level) if np.any(noise.flip_n > 0)]
     each = _select_benchmarks(each, results)
@@ -281,13 +279,14 @@ def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, se
 
 def describe_positions(data: Data | Evaluations) -> list[str]:
     """Return a line on the position effect of each pairwise judge on each benchmark of the results."""
-    from howsure.judging.judge_run import find_judge
-    from howsure.judging.stored_verdicts import list_judged_sources, read_position_effects
-
     results = data if isinstance(data, Evaluations) else read(data)
     benchmarks = [cells.benchmark for cells in results.cells()]
     lines = []
     for source in list_judged_sources(results.sources):
+        # Imported where a judge has scored: it takes a fifth of the time of `howsure score` with a small table.
+        from howsure.judging.judge_run import find_judge
+        from howsure.judging.stored_verdicts import read_position_effects
+
         scorer = str(source.scorer)
         if find_judge(source.path, scorer).judge.models is not None:
             effects = read_position_effects(source.path, scorer)
@@ -321,7 +320,6 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     from howsure.judging.judge_run import find_judge
     from howsure.judging.random_labels import read_labels
     from howsure.judging.stored_verdicts import (
-        list_judged_sources,
         read_judged_completions,
         read_position_effects,
         read_verdict_tables,
@@ -451,8 +449,6 @@ def open_judged(data: CellsLike) -> Evaluations | None:
 
 def add_judge_error(results: Results, data: Evaluations) -> Results:
     """Return scores with a column ``se_judge`` where completions have several verdicts, else as they are."""
-    from howsure.judging.stored_verdicts import list_judged_sources
-
     errors: dict[tuple[str, str], list[float]] = {}
     for noise in _measure_noise(list_judged_sources(data.sources), 0.95):
         for model, se in zip(noise.models, noise.se_judge.tolist(), strict=True):
@@ -472,8 +468,6 @@ def add_judge_error(results: Results, data: Evaluations) -> Results:
 
 def _require_judged(data: CellsLike) -> list[RunSource]:
     """Return the judged run folders among results; raise InputError without one."""
-    from howsure.judging.stored_verdicts import list_judged_sources
-
     results = open_judged(data)
     if results is None:
         raise InputError(
@@ -488,6 +482,9 @@ def _require_judged(data: CellsLike) -> list[RunSource]:
 
 def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNoise]:
     """Return the noise of the judge on each benchmark of each folder."""
+    if not sources:
+        return []
+    # Imported where a judge has scored: it takes a fifth of the time of `howsure score` with a small table.
     from howsure.judging.stored_verdicts import read_verdict_tables
     from howsure.stats.judges import measure_judge_noise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,28 +16,18 @@ from howsure.errors import InputError
 from howsure.judging.judge_run import find_judge, mean_score, read_completions, read_verdict_counts
 from howsure.judging.random_labels import LabelFile
 from howsure.readers.run_source import RunSource
-from howsure.readers.sources import Source, TableSource
+from howsure.readers.sources import TableSource
 from howsure.stats.judges import JudgedCompletions, PositionEffect, VerdictTable, measure_position_effect
 from howsure.store import responses, scorer_files
 from howsure.store.lookup import read_clusters
 from howsure.store.schema import KEY, CompletionKey
 
 __all__ = [
-    "list_judged_sources",
     "read_judged_completions",
     "read_judged_table",
     "read_position_effects",
     "read_verdict_tables",
 ]
-
-
-def list_judged_sources(sources: Iterable[Source]) -> list[RunSource]:
-    """Return the run folders whose scores a judge gave."""
-    return [
-        source
-        for source in sources
-        if isinstance(source, RunSource) and source.scorer is not None and source.scorer.startswith("judge:")
-    ]
 
 
 def read_verdict_tables(

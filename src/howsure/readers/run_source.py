@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["RunSource", "has_answers"]
+__all__ = ["RunSource", "has_answers", "list_judged_sources"]
 
 _COLUMNS = (*KEY, "score", "answer", "created")
 #: Note on scores that a judge gave.
@@ -321,3 +321,12 @@ def _lacks_journal(path: Path, about: manifests.Manifest) -> bool:
     was_killed = bool(about.sessions) and about.sessions[-1].finished is None
     database_file = path / database.NAME
     return was_killed and database_file.is_file() and not Path(f"{database_file}-wal").exists()
+
+
+def list_judged_sources(sources: Iterable[object]) -> list[RunSource]:
+    """Return the run folders whose scores a judge gave."""
+    return [
+        source
+        for source in sources
+        if isinstance(source, RunSource) and source.scorer is not None and source.scorer.startswith("judge:")
+    ]
