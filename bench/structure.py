@@ -9,6 +9,7 @@ of it is run: imports and names are read from the source.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections import Counter, defaultdict
@@ -109,6 +110,7 @@ def split_words(identifier: str) -> list[str]:
     return re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|\d+", identifier.replace("_", " "))
 
 
+@functools.cache
 def is_forbidden(identifier: str) -> bool:
     """Return whether an identifier is private language."""
     bare = identifier.strip("_").lower()

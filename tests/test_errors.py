@@ -3,6 +3,7 @@
 import ast
 import inspect
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,10 @@ def test_no_other_module_defines_a_public_exception():
     for file in Path(errors.__file__).parent.rglob("*.py"):
         if file.name == "guest_process.py":
             continue
-        for node in ast.walk(ast.parse(file.read_text())):
+        text = file.read_text()
+        if not re.search(r"class\s+\w+\([^)]*(Error|Exception|Warning)", text):  # parsing all files takes seconds
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and file.name != "errors.py":
                 bases = [ast.unparse(base) for base in node.bases]
                 found += [f"{file}: {node.name}" for base in bases if base.endswith(("Error", "Exception", "Warning"))]

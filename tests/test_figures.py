@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import vl_convert
+from helpers.long_cases import mark_long
 from helpers.planted_prompts import planted
 from helpers.stored_rows import open_run
 from scipy import stats
@@ -113,9 +114,12 @@ def test_every_figure_of_the_report():
 
 
 @pytest.mark.parametrize(
-    "name", ["scores", "forest", "matrix", "pair_errors", "components", "difficulty", "distributions", "beta_fits"]
+    "name",
+    mark_long(
+        ["scores", "forest", "matrix", "pair_errors", "components", "difficulty", "distributions", "beta_fits"], after=3
+    ),
 )
-@pytest.mark.parametrize("inches", [3.3, 5])
+@pytest.mark.parametrize("inches", mark_long([3.3, 5], after=1))
 def test_a_figure_has_the_width_of_a_column_with_its_title(name, inches):
     """The drawing is as wide as was said, to the 20 pixels that panels leave, and no line of its title is wider."""
     chart = figures.resize(getattr(figures, name)(cells()), inches)

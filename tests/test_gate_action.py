@@ -46,12 +46,12 @@ def gate(tmp_path):
 @pytest.mark.parametrize(
     ("inputs", "code", "verdict"),
     [
-        ({"candidate": "same.csv"}, 0, "pass"),
         ({"candidate": "worse.csv"}, 1, "fail"),
-        ({"candidate": "same.csv", "margin": "0"}, 3, "inconclusive"),
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
+                ({"candidate": "same.csv"}, 0, "pass"),
+                ({"candidate": "same.csv", "margin": "0"}, 3, "inconclusive"),
                 ({"candidate": "same.csv", "margin": "0", "inconclusive": "pass"}, 0, "inconclusive"),
                 ({"candidate": "with space.csv"}, 0, "pass"),
                 ({"candidate": "worse.csv", "options": "--alpha 0.1 --claim new-questions"}, 1, "fail"),
@@ -79,6 +79,7 @@ def test_text_of_an_input_is_not_run(gate, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.long
 def test_a_baseline_with_a_space_is_quoted(gate):
     """Several baselines are separated by spaces, so a path with a space stands in a line of its own."""
     code, output, _, text = gate(baseline="with space.csv\n", candidate="same.csv")

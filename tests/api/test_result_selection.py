@@ -142,12 +142,12 @@ def test_a_line_on_excluded_questions_stays_with_its_benchmark(tmp_path):
 def test_the_report_says_when_scores_beside_the_rows_were_written(run, tmp_path):
     """By hand: the manifest of the folder as it is read has the scorer and the time of its file, and the page the day."""
     assert "scored" not in hs.read(run).manifests()[0]
-    assert "Scores written" not in hs.report(hs.read(run), tmp_path / "plain.html").read_text()
+    assert "Scores written" not in hs.report(hs.read(run), tmp_path / "plain.html", static_figures=False).read_text()
     rows = [RescoredRow("maths", "m", name, "v", g, score=1.0) for name in sorted(QUESTIONS) for g in range(1, 5)]
     write_scores(run, "mine", "7", iter(rows), clock=lambda: 86_400.0)
     results = hs.read(run, scorer="mine")
     assert results.manifests()[0]["scored"] == {"by": "mine@7", "at": "1970-01-02T00:00:00Z"}
-    page = hs.report(results, tmp_path / "mine.html").read_text()
+    page = hs.report(results, tmp_path / "mine.html", static_figures=False).read_text()
     assert "<dt>Scores written</dt><dd>1970-01-02</dd>" in page
     assert "<dt>Scorer</dt><dd>mine</dd>" in page
     assert "Targets replaced" not in page
@@ -165,13 +165,13 @@ def test_the_report_says_how_many_targets_were_replaced_for_its_scores(run, verd
         "facts": {"n_replaced": 0, "n_questions": 1},
         "maths": {"n_replaced": 1, "n_questions": 3},
     }
-    index = hs.report(results, tmp_path / "both")
+    index = hs.report(results, tmp_path / "both", static_figures=False)
     pages = {name: (index.parent / f"{name}.html").read_text() for name in ("facts", "maths")}
     assert all("<dt>Scorer</dt><dd>numeric+corrected</dd>" in page for page in pages.values())
     assert "Targets replaced" not in pages["facts"]
     assert "<dt>Targets replaced after a review</dt><dd>1 of 3</dd>" in pages["maths"]
     maths = hs.read(run, scorer="numeric+corrected", benchmarks=["maths"])
-    page = hs.report(maths, tmp_path / "maths.html").read_text()
+    page = hs.report(maths, tmp_path / "maths.html", static_figures=False).read_text()
     assert "<dt>Scorer</dt><dd>numeric+corrected</dd>" in page
     assert "<dt>Targets replaced after a review</dt><dd>1 of 3</dd>" in page
     assert "Targets replaced" not in hs.report(hs.read(run, benchmarks=["maths"]), tmp_path / "plain.html").read_text()

@@ -54,7 +54,14 @@ def test_a_part_of_the_questions(experiment):
 def test_report_rescore_and_convert(experiment, tmp_path):
     results = hs.run(experiment)
     steps = []
-    page = hs.report(results, tmp_path / "page.html", title="Two simulated models", texts=False, progress=steps.append)
+    page = hs.report(
+        results,
+        tmp_path / "page.html",
+        title="Two simulated models",
+        texts=False,
+        static_figures=False,
+        progress=steps.append,
+    )
     assert steps[:3] == ["reading scores", "reading runs", "reading answers"]
     assert len(steps) == 4
     assert page == tmp_path / "page.html"
@@ -77,7 +84,7 @@ def test_rejected_questions_are_left_out_of_a_report_and_never_of_a_conversion(e
     verdicts = tmp_path / "verdicts.jsonl"
     verdicts.write_text("")
     with pytest.warns(HowsureWarning, match="0 of 100 questions left out"):
-        assert hs.report(results, tmp_path / "page.html", exclude=verdicts).exists()
+        assert hs.report(results, tmp_path / "page.html", exclude=verdicts, static_figures=False).exists()
     with pytest.raises(InputError, match="a conversion keeps every question"):
         hs.convert(run_folders.open_results(results, verdicts), tmp_path / "rows.parquet", to="parquet")
 
@@ -90,4 +97,4 @@ def test_a_report_is_not_written_among_the_results_it_reads(tmp_path):
     with pytest.raises(InputError, match=r"both.html: of several benchmarks this is the folder .*both, which has res"):
         hs.report(tmp_path / "both", tmp_path / "both.html")
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["one.csv", "two.csv"]
-    assert hs.report(tmp_path / "both" / "one.csv", tmp_path / "both.html").is_file()
+    assert hs.report(tmp_path / "both" / "one.csv", tmp_path / "both.html", static_figures=False).is_file()

@@ -576,6 +576,7 @@ def test_humaneval_runs_the_tests_of_the_question(published, name):
     benchmark.scorer.close()
 
 
+@pytest.mark.long
 @needs_isolation
 def test_mbpp_shows_its_tests_and_runs_them(published):
     benchmark = published("mbpp")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.lm_eval_tasks import evaluate
+from helpers.long_cases import mark_long
 
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning
@@ -218,7 +219,7 @@ def _offline(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
-@pytest.mark.parametrize(("name", "file", "rows", "filter_name", "metric", "forms"), CASES)
+@pytest.mark.parametrize(("name", "file", "rows", "filter_name", "metric", "forms"), mark_long(CASES, after=3))
 def test_the_harnesss_own_tasks_give_its_own_prompts_and_scores(tmp_path, name, file, rows, filter_name, metric, forms):
     tasks = write_task(tmp_path, name, file, rows)
     benchmark = load_local(name, tasks, filter=filter_name, metric=metric)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.lm_eval_tasks import COMPLETIONS, complete, evaluate, write_tasks
+from helpers.long_cases import mark_long
 from helpers.scripted_model import ScriptedModel
 
 import howsure as hs
@@ -77,7 +78,7 @@ def sample(benchmark, folder, task, k, *, more=""):
     return model
 
 
-@pytest.mark.parametrize(("task", "options", "metric"), CASES)
+@pytest.mark.parametrize(("task", "options", "metric"), mark_long(CASES, after=3))
 def test_scores_of_one_generation_are_the_harnesss_own(tasks, tmp_path, task, options, metric):
     benchmark = load_local(task, tasks, **options)
     sample(benchmark, tmp_path / "run", task, 1)
@@ -92,7 +93,7 @@ def test_scores_of_one_generation_are_the_harnesss_own(tasks, tmp_path, task, op
     assert read_score(tmp_path / "run") == pytest.approx(results[metric], abs=1e-12)
 
 
-@pytest.mark.parametrize(("task", "options", "metric"), CASES)
+@pytest.mark.parametrize(("task", "options", "metric"), mark_long(CASES, after=1))
 def test_scores_of_four_generations_are_the_mean_of_the_harnesss_own(tasks, tmp_path, task, options, metric):
     benchmark = load_local(task, tasks, **options)
     sample(benchmark, tmp_path / "run", task, 4)
@@ -107,13 +108,21 @@ def test_scores_of_four_generations_are_the_mean_of_the_harnesss_own(tasks, tmp_
 @pytest.mark.parametrize("task", sorted(COMPLETIONS))
 @pytest.mark.parametrize(
     "options",
-    [
-        {"apply_chat_template": True},
-        {"apply_chat_template": True, "fewshot_as_multiturn": False},
-        {"apply_chat_template": False},
-        {"apply_chat_template": True, "system_instruction": "Be brief.", "num_fewshot": 2},
-        {"apply_chat_template": False, "system_instruction": "Be brief.", "num_fewshot": 2, "fewshot_random_seed": 7},
-    ],
+    mark_long(
+        [
+            {"apply_chat_template": True},
+            {
+                "apply_chat_template": False,
+                "system_instruction": "Be brief.",
+                "num_fewshot": 2,
+                "fewshot_random_seed": 7,
+            },
+            {"apply_chat_template": True, "fewshot_as_multiturn": False},
+            {"apply_chat_template": False},
+            {"apply_chat_template": True, "system_instruction": "Be brief.", "num_fewshot": 2},
+        ],
+        after=2,
+    ),
 )
 def test_prompts_are_the_harnesss_own(tasks, task, options):
     if task == "local_names" or (task != "local_sums" and options.get("num_fewshot")):

@@ -310,7 +310,7 @@ def test_run_then_score_compare_pairs_report_and_more_generations(howsure, tmp_p
         "simulated/medium:greedy": 100,
     }
     assert len(json.loads(howsure("pairs", str(tmp_path / "two"), "--format", "json")[1])) == 6
-    code, _, err = howsure("report", str(tmp_path / "two"), "-o", str(tmp_path / "r.html"))
+    code, _, err = howsure("report", str(tmp_path / "two"), "--no-static", "-o", str(tmp_path / "r.html"))
     assert (code, err) == (0, "")
 
 

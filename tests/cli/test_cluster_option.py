@@ -109,7 +109,7 @@ def test_claims_about_these_questions_take_clusters_and_do_not_use_them(ask, tab
 def test_a_report_has_the_intervals_of_score(howsure, ask, tmp_path):
     table = write_table(tmp_path / "t.csv", (row for row in rows_of() if row[3] == "v"))
     [compared] = ask("compare", table, "--cluster", "topic", "--a", "small", "--b", "big")
-    code, _, _ = howsure("report", table, "--cluster", "topic", "-o", tmp_path / "r.html", "--figures", tmp_path / "f",
+    code, _, _ = howsure("report", table, "--no-static", "--cluster", "topic", "-o", tmp_path / "r.html", "--figures", tmp_path / "f",
                          "--reference", "big")  # fmt: skip
     assert code == 0
     html = (tmp_path / "r.html").read_text()

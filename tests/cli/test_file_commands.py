@@ -46,7 +46,7 @@ def text_of(file):
 
 
 def test_the_page_of_a_run_says_how_it_was_made_and_whom_it_suspects(howsure, tmp_path):
-    code, out, _ = howsure("report", folder_of(tmp_path / "run"), "-o", tmp_path / "page.html")
+    code, out, _ = howsure("report", folder_of(tmp_path / "run"), "--no-static", "-o", tmp_path / "page.html")
     assert (code, out.strip()) == (0, str(tmp_path / "page.html"))
     page = text_of(tmp_path / "page.html")
     assert "Settings temperature 0.5 to 1" in page
@@ -55,14 +55,16 @@ def test_the_page_of_a_run_says_how_it_was_made_and_whom_it_suspects(howsure, tm
     html = (tmp_path / "page.html").read_text()
     assert "Sum 0?" in html
     assert "2 of 2 models prefer another answer: 77" in html
-    code, out, _ = howsure("report", tmp_path / "run", "-o", tmp_path / "lean.html", "--no-texts")
+    code, out, _ = howsure("report", tmp_path / "run", "-o", tmp_path / "lean.html", "--no-texts", "--no-static")
     assert code == 0
     assert "Sum 0?" not in (tmp_path / "lean.html").read_text()
 
 
 def test_several_benchmarks_are_a_folder_and_figures_are_files(howsure, tmp_path):
     run = folder_of(tmp_path / "run", benchmarks=("sums", "more/sums"))
-    code, out, _ = howsure("report", run, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures")
+    code, out, _ = howsure(
+        "report", run, "--no-static", "-o", tmp_path / "page.html", "--figures", tmp_path / "figures"
+    )
     assert (code, out.strip()) == (0, str(tmp_path / "page" / "index.html"))
     assert {file.name for file in (tmp_path / "page").iterdir()} >= {"index.html", "sums.html", "more-sums.html"}
     drawn = sorted(file.name for file in (tmp_path / "figures" / "sums").glob("*.svg"))

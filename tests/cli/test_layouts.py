@@ -98,6 +98,8 @@ LAYOUTS = [
     completions_in_a_file_per_model,
     lists_of_scores,
 ]
+#: Layouts that are read every day, and whether the benchmark is named.
+EVERYDAY = [(a_file_per_model, True), (a_folder_per_model, False), (completions_in_a_file_per_model, True)]
 
 
 def cells_of(data, **options):
@@ -120,7 +122,7 @@ EXPECTED = {model: {q: (2, float(sum(each))) for q, each in own.items()} for mod
         pytest.param(
             *(write, named),
             id=f"{write.__name__}-{named}",
-            marks=[] if named or write in {a_folder_per_model, percent} else pytest.mark.long,
+            marks=[] if (write, named) in EVERYDAY else pytest.mark.long,
         )
         for write in LAYOUTS
         for named in (False, True)

@@ -24,7 +24,7 @@ def test_a_log_is_scored_reported_and_compared_like_anything_else(howsure, log, 
     assert (code, rows(out)["m"]["score"], rows(out)["m"]["n_generations"]) == (0, pytest.approx(2 / 3), 3)
     assert err.count("warning") == 1
     assert "2 completions of each question are kept and only the first was scored" in err
-    code, out, _ = howsure("report", log, "-o", tmp_path / "page.html")
+    code, out, _ = howsure("report", log, "--no-static", "-o", tmp_path / "page.html")
     assert code == 0
     assert "only the first was scored" in (tmp_path / "page.html").read_text()
 

@@ -174,6 +174,7 @@ def test_the_rule_says_how_each_answer_was_read_or_why_not(unread):
     assert why[False, False] == why[True, False] == {"last line", "statement"}
 
 
+@pytest.mark.long
 def test_the_example_asks_what_it_says(tmp_path):
     """Kind of truth: written by hand, from the example's text."""
     assert len(CAPITALS.questions) == 42

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from helpers.composed_completions import completion
+from helpers.long_cases import mark_long
 
 from howsure.extraction import choice_statements
 from howsure.extraction.completion_context import CompletionContext
@@ -86,7 +87,7 @@ SENTENCES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("labels", LABELS, ids=" ".join)
+@pytest.mark.parametrize("labels", mark_long([(labels,) for labels in LABELS], after=2), ids=" ".join)
 def test_the_last_statement_is_that_of_the_completion_as_a_whole(labels, monkeypatch):
     """The end of a completion is searched first; the result is that of a search of all of it."""
     rng = random.Random(" ".join(labels))

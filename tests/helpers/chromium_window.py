@@ -11,14 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Where `.ci/run` has npm put it: npm install --prefix .venv/npm axe-core
 AXE = ROOT / ".venv/npm/node_modules/axe-core/axe.min.js"
 
-#: Pages with the most kinds of elements, and with the most dangerous ones; the others are shown by `make test-all`.
-EVERYDAY = ("prompts", "hostile")
+#: Pages with the most dangerous elements, and with the most kinds of them. A test shows the first that it has every day;
+#: the others are shown by `make test-all`.
+EVERYDAY = ("hostile", "prompts")
 LOOKS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844}}
 
 
 def mark_pages(names):
     """Parameters of tests: the names of pages, marked long where they are not shown every day."""
-    kinds = {name: (pytest.mark.long,) for name in names if name not in EVERYDAY}
+    everyday = next((name for name in EVERYDAY if name in names), None)
+    kinds = {name: (pytest.mark.long,) for name in names if name != everyday}
     if "math500" in kinds:
         kinds["math500"] += (pytest.mark.shared,)
     return [pytest.param(name, marks=kinds.get(name, ())) for name in names]

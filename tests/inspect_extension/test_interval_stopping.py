@@ -203,6 +203,7 @@ print("FOUND" + json.dumps({**found, **summary.metadata, "status": log.status}))
 """
 
 
+@pytest.mark.long
 def test_inspect_stops_and_stores_why(tmp_path):
     # In a process of its own: Inspect leaves streams open, which are warnings here.
     tests = str(Path(__file__).parents[1])

@@ -181,6 +181,7 @@ def test_samples_that_fail_are_missing_and_said(failed_run):
     assert all("planted failure" in row["error"] for row in rows if row["score"] is None)
 
 
+@pytest.mark.long
 def test_a_misspelt_task_has_one_line_with_the_right_name(tmp_path):
     experiment = write(tmp_path / "exp.yaml", f"benchmark: inspect/{TASK}@planted_sum\nmodels: [mockllm/model]\n")
     code, _, err = finish(start(experiment))

@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.simulated_requests import ask, normal
 from scipy import stats
 
@@ -118,7 +119,9 @@ def test_models_are_as_able_as_the_demo_wants():
 # Generations against the truth
 
 
-@pytest.mark.parametrize("settings", [Settings(), Settings(temperature=0.6), Settings(temperature=1.3, top_p=0.8)])
+@pytest.mark.parametrize(
+    "settings", mark_long([Settings(), Settings(temperature=0.6), Settings(temperature=1.3, top_p=0.8)], after=1)
+)
 @pytest.mark.parametrize("benchmark", [SMALL, SUMS], ids=lambda b: b.name)
 def test_frequencies_are_the_truth(benchmark, settings):
     """3-sigma in the mean, and chi-squared over questions within its own 4 sigma."""
@@ -254,7 +257,9 @@ def test_benchmarks_whose_answers_are_texts():
 # New questions
 
 
-@pytest.mark.parametrize("settings", [Settings(), GREEDY, Settings(temperature=0.5), Settings(top_p=0.9)])
+@pytest.mark.parametrize(
+    "settings", mark_long([Settings(), GREEDY, Settings(temperature=0.5), Settings(top_p=0.9)], after=2)
+)
 def test_population_score_is_the_mean_over_new_questions(settings):
     """Simulation: 8,000 new questions, within 4 standard errors."""
     model = SimulatedModel("medium", load({"name": "population", "size": 8_000, "seed": 11}))

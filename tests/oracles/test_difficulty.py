@@ -20,6 +20,7 @@ COUNTS = [(0, 5)] * 4 + [(5, 5)] * 3 + [(4, 5), (3, 5), (1, 5), (0, 0)]
 # ---- a printed table
 
 
+@pytest.mark.long
 def test_fit_of_the_families_of_saxony():
     """Boys among the first 12 children of 6115 families of 13 (Geissler): a = 34.0956, b = 31.5715, logL = -12492.9."""
     families = [3, 24, 104, 286, 670, 1033, 1343, 1112, 829, 478, 181, 45, 7]

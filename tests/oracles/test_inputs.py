@@ -99,7 +99,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+#: Cases that come up after some hundreds of grids.
+RARE = {"two models with no common question", "the largest grid"}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.long) if case in RARE else case for case in CASES]
+)
 def test_grids_reach_every_case(case):
     # shrinking is switched off: that the case comes up is all that is asked
     found = find(

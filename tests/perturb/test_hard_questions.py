@@ -38,6 +38,7 @@ def draw(spec, *, with_choices):
         return draw_variants(spec, hard_benchmark(with_choices=with_choices))
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_every_prompt_with_choices_can_be_answered(seed):
@@ -59,6 +60,7 @@ def test_every_prompt_with_choices_can_be_answered(seed):
             assert not texts & {label.casefold() for label in labels}
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_choices_that_refer_to_others_mean_the_same(seed):
@@ -150,6 +152,7 @@ def test_noise_leaves_what_a_setter_of_exams_marked(question, row):
             assert part in noisy or (part.replace(" ", "").isalpha() and part in re.sub(r" +", " ", noisy)), noisy
 
 
+@pytest.mark.long
 def test_a_compliant_reply_is_read_as_the_right_answer_and_no_other_is():
     questions = [question for question, _ in JUDGED if question.choices]
     benchmark = Benchmark(

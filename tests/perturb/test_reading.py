@@ -26,6 +26,7 @@ PHRASES = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), choices=st.integers(2, 10))
 def test_what_is_said_is_read_in_every_point(seed, choices):

@@ -42,7 +42,7 @@ def test_run_folders_of_two_days_are_runs_of_these_days(tmp_path):
     assert hs.repeats(results).of("runs")["day"].tolist() == ["2026-11-02"] * 2 + ["2026-11-05"] * 2
     text = str(figures.days(results).to_dict())
     assert "Do scores change from day to day?" in text
-    page = hs.report(results, tmp_path / "report.html").read_text()
+    page = hs.report(results, tmp_path / "report.html", static_figures=False).read_text()
     assert "Do scores change from day to day?" in page
     with pytest.raises(InputError, match="all runs were made on one day"):
         figures.days(hs.read(first))
@@ -76,6 +76,6 @@ def test_a_table_without_times_has_no_figure_of_days(tmp_path):
     rows = [("m", q, g, float((q + g) % 2)) for q in range(4) for g in range(3)]
     names = ("model", "question", "generation", "score")
     table = pa.table({name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)})
-    page = hs.report(table, tmp_path / "report.html").read_text()
+    page = hs.report(table, tmp_path / "report.html", static_figures=False).read_text()
     assert "Do scores change from day to day?" not in page
     assert "scores by date (no run has a date)" in page

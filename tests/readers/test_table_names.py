@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
@@ -178,7 +179,7 @@ def completions(n, start=0, **more):
     return [{"id": i, "completion": f"It is {i % (start + 2)}.", "target": str(i % 2), **more} for i in range(n)]
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv"])
+@pytest.mark.parametrize("suffix", mark_long([".jsonl", ".json", ".csv"], after=1))
 def test_files_of_completions_are_models_of_one_benchmark(tmp_path, suffix):
     for number, name in enumerate(("beta", "alpha")):
         path = tmp_path / f"trivia/{name}{suffix}"

@@ -108,6 +108,7 @@ def test_hostile_names_are_text_in_files_too(tmp_path):
     assert sorted(models) == sorted(f"'{name}" if name == "=1+1" else name for name in names)
 
 
+@pytest.mark.long
 def test_figures_of_several_benchmarks_on_one_page_keep_its_number(tmp_path):
     found = figure_files.write_figures(
         tmp_path, build_page(ReportData([cells(["a"]), cells(["a"], benchmark="other")])).figures
@@ -151,7 +152,7 @@ def test_a_page_without_figures_writes_none(tmp_path):
     assert figure_files.write_figures(tmp_path, []) == []
 
 
-@pytest.mark.parametrize("file_format", ["svg", "png"])
+@pytest.mark.parametrize("file_format", ["svg", pytest.param("png", marks=pytest.mark.long)])
 def test_names_with_characters_that_no_drawing_can_hold_are_drawn(tmp_path, file_format):
     """vl-convert ended the whole process at a control character, U+FFFE or U+FFFF in a name."""
     names = ["\x00\x07\x1b[2J", "\x0b\x7f\x85\x9f", "\ufffe\uffff\ufdd0\U0001fffe", "line\nbreak\ttab", "\u202e😀é"]
@@ -240,6 +241,7 @@ def test_no_text_of_any_figure_is_cut_or_on_another_one(papers, data, width, fon
     assert faults == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("width", "font_size", "height"),
     [(3.3, 8, 2), *(pytest.param(*size, marks=pytest.mark.long) for size in ((4.5, 8, 3), (6.9, 9, 5)))],
@@ -269,6 +271,7 @@ def test_no_text_is_cut_where_some_of_the_models_are_drawn(n_models):
             assert find_faults(svg, smallest=8 - 1e-6, largest=9, width=72 * width + 14) == [], figure.id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("data", [pytest.param("models", marks=pytest.mark.long), "prompts"])
 def test_every_text_on_a_dark_ground_is_light(papers, data):
     """Theory: contrast of 4.5 or more with the ground, by the formula of WCAG 2."""

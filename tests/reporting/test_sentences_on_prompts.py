@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.planted_scores import (
     NUMBER,
     SHARE,
@@ -942,14 +943,18 @@ def make_page(x):
     return build_page(ReportData([x.cube.cells()], cubes=[x.cube])).html
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", mark_long(PAGES, after=6))
 def test_every_sentence_is_true(name):
     x = PAGES[name]
     check_sentences(make_page(x), x, COMPUTED, STATIC)
 
 
 @pytest.mark.parametrize(
-    "name", ["one generation", "no effect", "prompts change one of two models", "a small effect without four prompts"]
+    "name",
+    mark_long(
+        ["no effect", "one generation", "prompts change one of two models", "a small effect without four prompts"],
+        after=1,
+    ),
 )
 def test_the_table_of_dimensions_is_computed_again(name):
     """Share, interval, adjusted p and detectable share of each model and dimension."""
@@ -982,7 +987,7 @@ def test_the_table_of_dimensions_is_computed_again(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["one generation", "a small effect without four prompts", "a table without six scores"]
+    "name", mark_long(["one generation", "a small effect without four prompts", "a table without six scores"], after=1)
 )
 @pytest.mark.parametrize("moment", ["mean", "variance"])
 def test_the_curves_of_prompts_are_percentiles_over_all_subsets(name, moment):

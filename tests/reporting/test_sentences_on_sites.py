@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.planted_scores import NUMBER, Planted, PlantedWithGreedy, check_sentences, draw, near
 from helpers.sentence_checks import COMPUTED, STATIC
 from scipy import stats
@@ -67,6 +68,7 @@ SITES = {
     },
     "a greedy run above all": {"algebra": plant("algebra", ["Ada", "Bob"], 3, 74), "law": plant_greedy()},
 }
+SITE_NAMES = mark_long(SITES, after=4)
 
 
 class PlantedSite:
@@ -188,7 +190,7 @@ def tables_of(page):
     return tables
 
 
-@pytest.mark.parametrize("name", SITES)
+@pytest.mark.parametrize("name", SITE_NAMES)
 def test_every_number_of_the_index_is_that_of_the_scores(name, write_site):
     """Theory: the formulas of the head of each column, by numpy."""
     site, path = write_site(name)
@@ -226,7 +228,7 @@ def test_every_number_of_the_index_is_that_of_the_scores(name, write_site):
             assert near(share[1], 100 * parts[0] / parts.sum())
 
 
-@pytest.mark.parametrize("name", SITES)
+@pytest.mark.parametrize("name", SITE_NAMES)
 def test_every_verdict_of_the_index_is_true(name, write_site):
     site, path = write_site(name)
     page = path.read_text()
@@ -238,7 +240,7 @@ def test_every_verdict_of_the_index_is_true(name, write_site):
     assert (int(first[1]), int(first[2])) == (len(site.benchmarks), len(site.models))
 
 
-@pytest.mark.parametrize("name", SITES)
+@pytest.mark.parametrize("name", SITE_NAMES)
 def test_the_matrix_has_the_scores_the_means_and_the_combined_tests(name, write_site):
     """Theory: Stouffer's sum of the normal scores of paired t tests, and Holm's rule, by numpy and scipy."""
     site, path = write_site(name)
@@ -301,13 +303,15 @@ def statement_of(path):
     return html.unescape(found[1]) if found else ""
 
 
-@pytest.mark.parametrize("name", [name for name, x in SITES.items() if len(PlantedSite(x).models) > 1])
+@pytest.mark.parametrize(
+    "name", [one for one, x in zip(SITE_NAMES, SITES.values(), strict=True) if len(PlantedSite(x).models) > 1]
+)
 def test_the_statement_on_all_benchmarks_is_true(name, write_site):
     site, path = write_site(name)
     check_statement(site, statement_of(path))
 
 
-@pytest.mark.parametrize("reference", ["Dan", "Eve", "Bob"])
+@pytest.mark.parametrize("reference", mark_long(["Dan", "Eve", "Bob"], after=1))
 def test_the_statement_on_a_named_reference_is_true(reference, write_site):
     site, path = write_site("models that lack benchmarks", reference)
     check_statement(site, statement_of(path), reference)
@@ -350,7 +354,7 @@ def test_scores_of_whole_benchmarks_have_no_questions_and_the_pairs_of_the_pages
     """Theory: paired t tests over prompts; the index said 1 question, 0 unsolved and 0 of 3 pairs of such files."""
     planted = write_scores_of_prompts(tmp_path)
     data = hs.read([tmp_path / f"{name}.csv" for name in planted], wide=True)
-    path = hs.report(data, tmp_path / "site")
+    path = hs.report(data, tmp_path / "site", static_figures=False)
     rows, matrix = tables_of(path.read_text())
     for name, scores in planted.items():
         p = sorted(stats.ttest_rel(scores[i], scores[j]).pvalue for i, j in combinations(range(3), 2))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.long_cases import mark_long
 from helpers.scored_runs import response, run_of
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
@@ -224,7 +225,7 @@ def test_a_pattern_that_never_ends_is_refused_and_nothing_is_written(tmp_path, m
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("scorer", ["numeric", r"regex-first:#### (\-?[0-9\.\,]+)", "maths"])
+@pytest.mark.parametrize("scorer", mark_long(["numeric", r"regex-first:#### (\-?[0-9\.\,]+)", "maths"], after=2))
 def test_lm_evals_own_scores_are_ours_on_the_first_and_the_others_get_theirs(tmp_path, scorer):
     if scorer == "maths":
         pytest.importorskip("math_verify")

@@ -114,6 +114,7 @@ def test_what_the_next_session_sets_aside_again_is_not_in_the_account():
     asyncio.run(main())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_budget_that_cannot_be_recorded_any_more_ends_the_run(tmp_path, budget):
     """A file that cannot be written during the run: nothing is sent beyond what was recorded, then and afterwards."""

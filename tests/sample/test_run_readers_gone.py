@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.long_cases import mark_long
 from helpers.servers import until
 
 from howsure.cli import main
@@ -27,11 +28,11 @@ ENVIRON = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     "how",
     [
         "{} --json-lines | true",
-        "{} > /dev/full 2>&1",
-        "{} --json-lines >&-",
         *(
             pytest.param(how, marks=pytest.mark.long)
             for how in (
+                "{} > /dev/full 2>&1",
+                "{} --json-lines >&-",
                 "{} --json-lines 2>&1 | true",
                 "{} 2>&1 | true",
                 "{} --json-lines > /dev/full",
@@ -65,7 +66,9 @@ def finished_run(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("how", ["score run > /dev/full", "score run --format csv > /dev/full", "--help > /dev/full"])
+@pytest.mark.parametrize(
+    "how", mark_long(["score run > /dev/full", "--help > /dev/full", "score run --format csv > /dev/full"], after=2)
+)
 def test_a_full_output_is_one_line(finished_run, how):
     shell = ["bash", "-c", f"{sys.executable} -m howsure {how}"]
     done = subprocess.run(

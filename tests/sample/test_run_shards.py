@@ -1,4 +1,4 @@
-"""One experiment on four machines: four processes, a folder each, read together.
+"""One experiment on four machines: four runs, a folder each, read together; one of them in a process of its own.
 
 Kind of truth: theory. The simulated model draws each cell by itself, so the shards' cells are those of a whole run.
 """
@@ -16,6 +16,7 @@ import pytest
 from helpers.servers import until
 
 import howsure as hs
+from howsure.cli import main
 from howsure.errors import HowsureWarning
 from howsure.store.responses import read
 
@@ -37,6 +38,13 @@ def start(*arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def run_here(*arguments):
+    """Run the command in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(one) for one in arguments])
+    assert ended.value.code == 0
+
+
 def printed(process):
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
@@ -49,11 +57,12 @@ def folders(tmp_path_factory):
     place = tmp_path_factory.mktemp("shards")
     (place / "e.yaml").write_text(EXPERIMENT)
     parts = [place / f"part-{i}" for i in range(1, SHARDS + 1)]
-    together = [
-        start("run", place / "e.yaml", "-o", part, "--shard", f"{i}/{SHARDS}") for i, part in enumerate(parts, start=1)
-    ]
-    for process in [*together, start("run", place / "e.yaml", "-o", place / "whole")]:
-        printed(process)
+    # Another process has another seed of hashes, on which no shard may depend.
+    first = start("run", place / "e.yaml", "-o", parts[0], "--shard", f"1/{SHARDS}")
+    for i, part in enumerate(parts[1:], start=2):
+        run_here("run", place / "e.yaml", "-o", part, "--shard", f"{i}/{SHARDS}")
+    run_here("run", place / "e.yaml", "-o", place / "whole")
+    printed(first)
     return place / "whole", parts
 
 
@@ -110,7 +119,7 @@ def test_a_part_that_is_run_again_owes_nothing(folders):
     _, parts = folders
     before = cells(parts[1])
     place = parts[1].parent
-    printed(start("run", place / "e.yaml", "-o", parts[1], "--shard", f"2/{SHARDS}"))
+    run_here("run", place / "e.yaml", "-o", parts[1], "--shard", f"2/{SHARDS}")
     assert cells(parts[1]) == before
 
 

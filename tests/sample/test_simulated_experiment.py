@@ -74,6 +74,7 @@ def test_figure_1_and_2_of_reproducible_evaluation(tmp_path):
         assert (row["n_varied"] == 0) == row["model"].endswith("fixed")
 
 
+@pytest.mark.long
 def test_the_recipe_of_reliable_eval(tmp_path):
     """REL: the others are asked in the first n* of the pool, where n* is the smallest n that independent subsets confirm."""
     results, scores = run_study("reliable_eval", tmp_path, generations=1, sample=12, epsilon=0.08)
@@ -94,6 +95,7 @@ def test_the_recipe_of_reliable_eval(tmp_path):
         assert abs(len(asked) - max(n_star, 2)) <= 1, (benchmark, len(asked), n_star, saved)
 
 
+@pytest.mark.long
 def test_a_second_run_of_the_recipe_asks_nothing(tmp_path):
     path = write_study("reliable_eval", tmp_path, generations=1, sample=6, epsilon=0.1)
     with warnings.catch_warnings(record=True) as caught:

@@ -110,7 +110,7 @@ ESCAPES = {
 FIRST = ("exit before the tests", "verdict on every file", "raw messages", "memory")
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "namespaces", "limits"])
+@pytest.fixture(scope="module", params=["bubblewrap", "namespaces", pytest.param("limits", marks=pytest.mark.long)])
 def pool(request):
     if request.param != "limits" and not isolation._works(request.param):
         pytest.skip(f"{request.param} does not work on this machine")

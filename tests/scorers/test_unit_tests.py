@@ -16,7 +16,7 @@ from howsure.scorers.unit_tests import parse_code_question
 pytestmark = needs_isolation
 
 #: Problems that are tried in each run of the tests; the others are marked long.
-N_EVERYDAY = 5
+N_EVERYDAY = 2
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.long_cases import mark_long
 from helpers.stored_rows import NAMES, batch, expected, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
@@ -44,7 +45,7 @@ def random_rows(rng: random.Random, count: int):
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mark_long(range(3), after=1))
 @pytest.mark.parametrize("state", ["live", "compacted", "mixed"])
 def test_a_question_is_what_a_filter_of_all_rows_would_find(tmp_path, seed, state):
     rng = random.Random(seed)

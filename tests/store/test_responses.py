@@ -10,6 +10,7 @@ import threading
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.long_cases import mark_long
 from helpers.stored_rows import NAMES, batch, expected, held, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
@@ -49,7 +50,7 @@ def some_rows(rng: random.Random, count: int):
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 12))])
+@pytest.mark.parametrize("seed", mark_long(range(12), after=1))
 def test_any_order_of_append_compact_and_reopen_holds_what_a_dictionary_would(tmp_path, seed):
     rng = random.Random(seed)
     rows = []

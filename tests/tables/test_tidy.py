@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import eval_arena_tables
+from helpers.long_cases import mark_long
 from oracles import pairs as two
 
 import howsure as hs
@@ -39,7 +40,7 @@ def answered_by_the_oracle(kind):
     return rows, scores, two.all_pairs(scores[2])
 
 
-@pytest.mark.parametrize("kind", eval_arena_tables.KINDS)
+@pytest.mark.parametrize("kind", mark_long(eval_arena_tables.KINDS, after=2))
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_the_eval_arena_shape_gives_what_the_oracle_gives(tmp_path, kind, form):
     """A slow version written differently, on the project's own extracts of the published shape."""
@@ -202,6 +203,7 @@ def test_wrong_names(tmp_path):
         read_cells(tmp_path / "absent.csv")
 
 
+@pytest.mark.long
 @pytest.mark.shared
 def test_livebench_is_ragged_and_compared_on_common_questions():
     """A slow version: each of 60 pairs by its own loop over the questions that both answered."""

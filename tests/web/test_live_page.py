@@ -231,6 +231,7 @@ def test_pages_are_made_by_another_process_that_ends_with_it(tmp_path):
         assert get(url, "page")[2] == b"utf-8"
 
 
+@pytest.mark.long
 def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
     location = importlib.util.spec_from_file_location("picture", ROOT / "docs" / "picture.py")
     picture = importlib.util.module_from_spec(location)

@@ -350,10 +350,8 @@ def test_missing_fields(log):
     "odd",
     [
         None,
-        7,
         "odd",
-        {},
-        *(pytest.param(odd, marks=pytest.mark.long) for odd in (-1.5, [], ["odd"], [{"odd": 1}], True)),
+        *(pytest.param(odd, marks=pytest.mark.long) for odd in (7, {}, -1.5, [], ["odd"], [{"odd": 1}], True)),
     ],
 )
 def test_fields_of_other_types(log, odd):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.parsed_page import HOSTILE, Page
 from helpers.planted_prompts import planted
 
@@ -205,7 +206,7 @@ def test_hostile_names_are_text_here_too():
     assert f"Which values of {HOSTILE[0]} score higher?" in read.text
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.6, 0.95])
+@pytest.mark.parametrize("missing", mark_long([0.6, 0.0, 0.95], after=1))
 def test_missing_cells_and_single_generations_make_a_page(missing):
     rng = np.random.default_rng(7)
     n = (rng.random((3, 12, 6)) >= missing).astype(int)

@@ -343,6 +343,7 @@ def test_where_one_answered_all_only_the_other_is_predicted(names):
     assert again.difference == pytest.approx(found.difference)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("all_of_b", [False, True])
 def test_differences_cover(all_of_b):
     inside, plain, borrowed = [], [], []

@@ -84,6 +84,7 @@ def test_the_correction_leaves_only_the_tail_of_the_series(n):
     assert abs(corrected - truth) < abs(float(chance @ estimate_consistency(made, "plugin")[0, order]) - truth)
 
 
+@pytest.mark.long
 def test_what_few_generations_do_to_consistency():
     """The docstring's numbers: 50 answers of equal chance, and a threshold that one differing generation decides."""
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.long_cases import mark_long
 
 import howsure
 from howsure.errors import HowsureWarning, InputError
@@ -243,8 +244,8 @@ def test_seeds_that_questions_share_are_told_with_the_factor_that_is_true():
     assert sum("questions share seeds, or the model changed" in line for line in lines) >= 15
 
 
-@pytest.mark.parametrize(("n", "k"), [(40, 2), (100, 5), (150, 20), (600, 3)])
-@pytest.mark.parametrize("kind", ["beta", "half", "rare"])
+@pytest.mark.parametrize(("n", "k"), mark_long([(40, 2), (100, 5), (150, 20), (600, 3)], after=2))
+@pytest.mark.parametrize("kind", mark_long(["beta", "half", "rare"], after=1))
 def test_independent_generations_seldom_seem_to_share_seeds(n, k, kind):
     """By simulation: 2,000 draws with a chance of .001 each; more than 8 have a chance of .0003."""
     rng = np.random.default_rng([n, k])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.strategies import score_grids
 from hypothesis import given, settings
 from oracles import difficulty as slow
@@ -66,7 +67,7 @@ def test_errors_of_the_beta_theory():
 # ---- fits
 
 
-@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("zero", mark_long([False, True], after=1))
 def test_fits_are_the_slow_ones(zero):
     """A slow version written differently: a shrinking grid; unequal counts and missing questions."""
     rng = np.random.default_rng(4)
@@ -177,7 +178,7 @@ def test_pooling_adds_the_generations_of_each_range():
 # ---- posterior of each question
 
 
-@pytest.mark.parametrize("zero", [0.0, 0.3])
+@pytest.mark.parametrize("zero", mark_long([0.0, 0.3], after=1))
 def test_posteriors_of_questions_are_the_slow_ones(zero):
     """A slow version written differently: series, bisection, and the mixture with a mass at 0."""
     n = np.array([[0, 1, 5, 5, 5, 40]])
@@ -364,6 +365,7 @@ def never_or_beta(rng, size):
     return (rng.random(size) > 0.3) * rng.beta(2, 1, size)
 
 
+@pytest.mark.long
 def test_coverage_where_difficulty_is_no_beta_distribution():
     """Guarantee by simulation: 30 % of questions never answered, N = 100, 50 generations of each."""
     mu = 0.7 * 2 / 3

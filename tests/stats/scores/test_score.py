@@ -117,7 +117,8 @@ def test_one_question_and_lost_data_noise_are_told():
     assert "data noise is lost" in lost.columns()["note"][0]
 
 
-@pytest.mark.parametrize("compute", [score, pytest.param(pairs, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("compute", [score, pairs])
 def test_an_error_of_new_questions_below_that_of_these_is_explained(compute):
     """The errors themselves, of 600 random sets of few questions: the note is there exactly where one is below the other."""
     rng, n_below = np.random.default_rng(3), 0
