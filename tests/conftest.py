@@ -20,7 +20,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config):
-    """Let no test read or write the user's caches of Hugging Face, or print as wide as the user's terminal is."""
+    """Search less in the everyday tests, and keep all tests from the user's caches of Hugging Face and terminal width."""
+    if "not long" in config.option.markexpr:  # 100 examples by default: make test-all takes them
+        settings.register_profile(
+            "everyday", parent=settings.get_profile(settings.get_current_profile_name()), max_examples=30
+        )
+        settings.load_profile("everyday")
     folder = tempfile.TemporaryDirectory(prefix="howsure-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     # Packages of Hugging Face read these variables when they are imported.

@@ -122,6 +122,7 @@ def test_random_questions_give_the_share_of_wrong_labels(window, run, tmp_path, 
         assert said in text(window)
 
 
+@pytest.mark.long
 def test_a_right_answer_that_cannot_be_says_why(window, run, tmp_path):
     with reviewing(run, tmp_path / "verdicts.jsonl", "ada") as address:
         enter(window, address, "wrong label")

@@ -15,6 +15,7 @@ import zlib
 
 import pytest
 from helpers.endpoint import Faults, serve
+from helpers.long_cases import mark_long
 
 from howsure.benchmarks import Question
 from howsure.errors import EndpointError, FatalEndpointError
@@ -368,12 +369,15 @@ def test_millions_of_empty_choices():
 
 @pytest.mark.parametrize(
     ("before", "block", "after"),
-    [
-        (b'{"choices":[{"message":{"content":[', b"{},", b"{}]}}]}"),
-        (b'{"error":[', b"[],", b"[]]}"),
-        (b'{"x":[', b"[],", b'[]],"choices":[{"message":{"content":"\\ud83d"}},'),
-        (b'{"usage":[', b"[],", b'[]],"choices":[1]}'),
-    ],
+    mark_long(
+        [
+            (b'{"choices":[{"message":{"content":[', b"{},", b"{}]}}]}"),
+            (b'{"error":[', b"[],", b"[]]}"),
+            (b'{"x":[', b"[],", b'[]],"choices":[{"message":{"content":"\\ud83d"}},'),
+            (b'{"usage":[', b"[],", b'[]],"choices":[1]}'),
+        ],
+        after=1,
+    ),
 )
 def test_lists_in_every_other_place(before, block, after):
     pieces = bomb(block * MB, 20, before=before, after=after)

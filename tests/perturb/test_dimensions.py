@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from helpers.long_cases import mark_long
 from helpers.perturb_questions import CITIES, benchmark, open_benchmark
 
 from howsure.benchmarks.question import Question
@@ -345,7 +346,11 @@ HARD = (
 
 
 @pytest.mark.parametrize(
-    "nested", [(), ("answer_form", "language", "placement"), (*NEW, "order", "markers", "context")]
+    "nested",
+    mark_long(
+        [(one,) for one in ((), ("answer_form", "language", "placement"), (*NEW, "order", "markers", "context"))],
+        after=1,
+    ),
 )
 def test_hard_choices_are_read_back_under_every_value(nested):
     """Whatever is drawn, crossed or nested, the answer that is written for a choice is read as this choice."""

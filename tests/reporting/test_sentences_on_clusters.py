@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.planted_scores import NUMBER, Planted, check_sentences, draw, near, number, rounds_to, sentences
 from helpers.sentence_checks import COMPUTED, STATIC
 from scipy import stats
@@ -225,7 +226,7 @@ def html_of(name):
     return build_page(ReportData([x.cells])).html
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", mark_long(PAGES, after=3))
 def test_every_sentence_on_clusters_is_true(name):
     check_sentences(html_of(name), PAGES[name], [*CLUSTERED, *COMPUTED], STILL)
 

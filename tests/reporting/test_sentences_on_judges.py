@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.planted_scores import NUMBER, SHARE, is_share, names_in, near, number, sentences
 
 from howsure.reporting.page import build_page
@@ -317,7 +318,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", mark_long(PAGES, after=5))
 def test_every_sentence_on_the_judge_is_true(name):
     x = PAGES[name]
     html = build_page(x.report).html

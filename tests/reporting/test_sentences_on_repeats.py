@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.planted_runs import drawn, runs_of
 from helpers.planted_scores import NUMBER, names_in, near, number, sentences
 from scipy import stats
@@ -258,7 +259,7 @@ def read_sentences(name):
     return [*sentences(section[0]), *warnings]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", mark_long(PAGES, after=3))
 def test_every_sentence_on_repeats_is_true(name):
     x, n_computed = PlantedRuns(PAGES[name]), 0
     for sentence in read_sentences(name):

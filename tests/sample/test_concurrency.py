@@ -11,6 +11,7 @@ import heapq
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.scripted_model import VirtualTime
 
 from howsure.errors import EndpointError
@@ -99,9 +100,9 @@ def test_a_server_with_one_slot(seconds, spread, seed):
     assert limiter.window <= 8
 
 
-@pytest.mark.parametrize("slots", [2, 4, 16, 64, 300])
+@pytest.mark.parametrize("slots", mark_long([16, 2, 4, 64, 300], after=2))
 @pytest.mark.parametrize("spread", [0.0, 0.4])
-@pytest.mark.parametrize("reports_tokens", [True, False])
+@pytest.mark.parametrize("reports_tokens", mark_long([True, False], after=1))
 def test_a_server_with_several_slots(slots, spread, reports_tokens):
     def build(time):
         return Slots(time, slots, seconds=1.5, spread=spread, rng=np.random.default_rng(slots))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from helpers.scripted_model import VirtualTime
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,7 +147,9 @@ def test_a_healthy_endpoint_is_asked_as_often_as_it_may_be_from_the_first_moment
 
 # Limits of which nobody tells. Ideal: all that the limit lets pass in the time, and at most what the window can carry.
 @pytest.mark.parametrize("kind", ["bucket", "clock", "sliding"])
-@pytest.mark.parametrize(("rate", "most", "retry_after"), [(600, 64, False), (600, 64, True), (1500, 128, False)])
+@pytest.mark.parametrize(
+    ("rate", "most", "retry_after"), mark_long([(600, 64, False), (600, 64, True), (1500, 128, False)], after=1)
+)
 def test_a_limit_per_minute_that_nobody_tells(kind, rate, most, retry_after):
     run = simulate(per_minute(rate, kind, offset=20, retry_after=retry_after), 10**9, most=most, seconds=240)
     ideal = min(most / LATENCY * run.end, rate * run.end / 60 + (rate if kind == "bucket" else 0))
@@ -208,9 +211,10 @@ def by_chance(share, then=None, retry_after=None):
     return ask
 
 
-@pytest.mark.parametrize("retry_after", [None, 1.0])
+@pytest.mark.parametrize("retry_after", mark_long([None, 1.0], after=1))
 @pytest.mark.parametrize(
-    ("share", "most", "ideal"), [(0.05, 64, 0.95), (0.05, 128, 0.92), (0.2, 64, 0.92), (0.4, 64, 0.65)]
+    ("share", "most", "ideal"),
+    mark_long([(0.05, 64, 0.95), (0.4, 64, 0.65), (0.05, 128, 0.92), (0.2, 64, 0.92)], after=2),
 )
 def test_refusals_that_do_not_depend_on_the_pace_do_not_slow_it_down(share, most, ideal, retry_after):
     run = simulate(by_chance(share, retry_after=retry_after), 100 * most, most=most)
@@ -223,7 +227,7 @@ def test_refusals_that_do_not_depend_on_the_pace_do_not_slow_it_down(share, most
     assert run.limiter.learned_rate is None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mark_long(range(3), after=1))
 @pytest.mark.parametrize("share", [0.05, 0.2])
 @pytest.mark.parametrize("kind", ["bucket", "clock"])
 def test_a_limit_is_found_among_refusals_by_chance(kind, share, seed):
@@ -235,7 +239,7 @@ def test_a_limit_is_found_among_refusals_by_chance(kind, share, seed):
     assert run.limiter.permanent_rejection_share < share + 0.08
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mark_long(range(3), after=1))
 def test_places_are_found_among_refusals_by_chance(seed):
     # For so long that the backoff of the last few is not what is measured.
     run = simulate(by_chance(0.2, ceiling(32)), 10**9, most=128, seconds=400, seed=seed)

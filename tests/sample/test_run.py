@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from helpers.endpoint import Faults, serve
+from helpers.long_cases import mark_long
 from helpers.scripted_model import ScriptedModel, right, sums
 
 from howsure.benchmarks import load
@@ -101,7 +102,7 @@ def test_faults_in_a_fifth_of_all_requests_lose_and_double_nothing(tmp_path):
     assert max(r["attempts"] for r in rows(tmp_path / "r")) > 1
 
 
-@pytest.mark.parametrize("kind", ["server", "cut", "reset", "malformed", "shape", "empty"])
+@pytest.mark.parametrize("kind", mark_long(["server", "malformed", "cut", "reset", "shape", "empty"], after=2))
 def test_a_question_that_always_fails_is_recorded_and_tried_again_later(tmp_path, kind):
     with serve(SMALL.questions) as server:
         bad = SMALL.questions[0].id

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from helpers.code_problems import PROBLEMS, needs_isolation
+from helpers.long_cases import mark_long
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.scorers.registry import build_scorer
@@ -81,18 +82,21 @@ SOLUTION = "class Pair:\n    def __init__(self, a):\n        self.a = a\n\ndef s
 
 @pytest.mark.parametrize(
     ("completion", "score"),
-    [
-        (f"```python\n{SOLUTION}```", 1),
-        (SOLUTION, 1),
-        (f"Text.\n```python\n{SOLUTION}\nprint(sum(1, 2))\n```\nText.", 1),
-        (SOLUTION.replace("a + b", "math.fsum([a, b])"), 1),
-        (SOLUTION.replace("a + b", "a - b"), 0),
-        (SOLUTION.replace("def sum", "def total"), 0),
-        ("def sum(a, b): return a + b", 0),
-        ("def sum(a, b)\n    return a + b", 0),
-        ("I do not know.", 0),
-        ("math.isclose = lambda a, b: True\n" + SOLUTION.replace("a + b", "int(a + b)"), 0),
-    ],
+    mark_long(
+        [
+            (f"```python\n{SOLUTION}```", 1),
+            (SOLUTION, 1),
+            (f"Text.\n```python\n{SOLUTION}\nprint(sum(1, 2))\n```\nText.", 1),
+            (SOLUTION.replace("a + b", "math.fsum([a, b])"), 1),
+            (SOLUTION.replace("a + b", "a - b"), 0),
+            (SOLUTION.replace("def sum", "def total"), 0),
+            ("def sum(a, b): return a + b", 0),
+            ("def sum(a, b)\n    return a + b", 0),
+            ("I do not know.", 0),
+            ("math.isclose = lambda a, b: True\n" + SOLUTION.replace("a + b", "int(a + b)"), 0),
+        ],
+        after=5,
+    ),
 )
 def test_assertions_as_mbpp_has_them(scorer, completion, score):
     assert give(scorer, completion, MBPP).score == score
@@ -114,26 +118,29 @@ CRUXEVAL = {
 
 @pytest.mark.parametrize(
     ("form", "completion", "score"),
-    [
-        ("output", "Answer: {'he': [2, (1,)]}", 1),
-        ("output", '[ANSWER]assert f("hello", 2) == {"he": [2, (1,)]}[/ANSWER]', 1),
-        ("output", "```python\n{'he': [2, (1,)]}\n```", 1),
-        ("output", "f('hello', 2) == {'he': [2, (1,)]}", 1),
-        ("output", "Answer: {'he': [2, [1]]}", 0),
-        ("output", "Answer: f('hello', 2)", 0),
-        ("output", "Answer: type('A', (), {'__eq__': lambda s, o: True})()", 0),
-        ("output", "", 0),
-        ("input", "Answer: f('hello', 2)", 1),
-        ("input", "Answer: f('help', n=2)", 1),
-        ("input", "[ANSWER]assert f('he', 2) == {'he': [2, (1,)]}[/ANSWER]", 1),
-        ("input", "Answer: 'hey', 2", 1),
-        ("input", "Answer: f('hello', 3)", 0),
-        ("input", "Answer: f()", 0),
-        ("input", "Answer: f(type('A', (), {'__getitem__': lambda s, i: 'he'})(), 2)", 0),
-        ("input", "No.", 0),
-        ("input", "Answer: f(*(['he'], 2))", 0),
-        ("input", "Answer: f('h' + 'ex', 2 * 1)", 1),
-    ],
+    mark_long(
+        [
+            ("output", "Answer: {'he': [2, (1,)]}", 1),
+            ("output", '[ANSWER]assert f("hello", 2) == {"he": [2, (1,)]}[/ANSWER]', 1),
+            ("output", "```python\n{'he': [2, (1,)]}\n```", 1),
+            ("output", "f('hello', 2) == {'he': [2, (1,)]}", 1),
+            ("output", "Answer: {'he': [2, [1]]}", 0),
+            ("output", "Answer: f('hello', 2)", 0),
+            ("output", "Answer: type('A', (), {'__eq__': lambda s, o: True})()", 0),
+            ("output", "", 0),
+            ("input", "Answer: f('hello', 2)", 1),
+            ("input", "Answer: f('help', n=2)", 1),
+            ("input", "[ANSWER]assert f('he', 2) == {'he': [2, (1,)]}[/ANSWER]", 1),
+            ("input", "Answer: 'hey', 2", 1),
+            ("input", "Answer: f('hello', 3)", 0),
+            ("input", "Answer: f()", 0),
+            ("input", "Answer: f(type('A', (), {'__getitem__': lambda s, i: 'he'})(), 2)", 0),
+            ("input", "No.", 0),
+            ("input", "Answer: f(*(['he'], 2))", 0),
+            ("input", "Answer: f('h' + 'ex', 2 * 1)", 1),
+        ],
+        after=10,
+    ),
 )
 def test_values_as_cruxeval_has_them(scorers_of_values, form, completion, score):
     assert give(scorers_of_values[form], completion, CRUXEVAL).score == score

@@ -7,6 +7,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.long_cases import mark_long
 from helpers.stored_rows import NAMES, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
@@ -63,7 +64,7 @@ def some_rows(rng, count):
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", mark_long(range(10), after=3))
 def test_the_stream_is_what_a_dictionary_of_the_scores_would_say(tmp_path, seed):
     rng = random.Random(seed)
     rows = list(some_rows(rng, 60))

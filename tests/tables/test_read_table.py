@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.damage import damaged
+from helpers.long_cases import mark_long
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def survives(path, data):
     assert all(one.n.sum() > 0 or one.failed.sum() > 0 for one in found)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("form", mark_long(["jsonl", "csv", "parquet"], after=1))
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_table_is_one_line_or_cells(tmp_path_factory, form, data):

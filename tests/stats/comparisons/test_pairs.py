@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
@@ -219,7 +220,7 @@ def least_questions(d, variance, level=0.95, power=0.8, size=None):
     return math.nan
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, pytest.param(0.999, marks=pytest.mark.long)])
+@pytest.mark.parametrize("level", mark_long([0.95, 0.5, 0.8, 0.999], after=1))
 @pytest.mark.parametrize(("method", "size"), [("t", None), (None, 1.0), ("adjusted-t", 1.0)])
 def test_the_questions_for_power_are_the_smallest_number_that_satisfies_the_condition(level, method, size):
     """A slow version: b is right on every question, a on N - right of 40; and random scores of few and many questions."""

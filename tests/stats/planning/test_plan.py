@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import planning as oracle
@@ -429,7 +430,7 @@ def test_why_there_is_no_design():
 
 
 @pytest.mark.parametrize("claim", ["new-questions", "these-questions"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mark_long(range(4), after=1))
 def test_the_advice_on_more_questions_is_the_cheapest_design(seed, claim):
     """A slow version: every number of generations, and for each every number of questions until one is enough."""
     rng = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from oracles import variants as oracle
 
 from howsure.errors import InputError
@@ -47,7 +48,9 @@ def root_mean_square(x):
 @pytest.mark.parametrize(
     # of the penalty 1: .13, .08, .05 and .03 from the truth
     ("sd", "asked", "least", "most"),
-    [(0.1, 0.1, 0.6, 0.075), (0.3, 0.1, 0.65, 0.052), (0.3, 0.3, 0.6, 0.032), (0.6, 0.3, 0.95, 0.027)],
+    mark_long(
+        [(0.1, 0.1, 0.6, 0.075), (0.3, 0.1, 0.65, 0.052), (0.3, 0.3, 0.6, 0.032), (0.6, 0.3, 0.95, 0.027)], after=1
+    ),
 )
 def test_quantiles_over_prompts_are_those_of_the_truth(sd, asked, least, most, interaction):
     """Guarantee by seeded simulation: 5 and 95 % quantiles of 100 prompts, against those of the true scores."""

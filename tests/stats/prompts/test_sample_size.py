@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from oracles import variants as oracle
 
 from howsure.errors import InputError
@@ -14,7 +15,7 @@ from howsure.stats.prompts.sample_size import check_proxy, required_for_space, r
 from howsure.stats.prompts.subset_moments import deviation_chance, draw_orders, find_required_sizes
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mark_long(range(4), after=1))
 def test_against_all_subsets(seed):
     """A slow version: every subset of every size."""
     x = np.random.default_rng(seed).normal(0.6, 0.03, 11)

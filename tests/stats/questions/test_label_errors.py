@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from oracles import suspects as slow
 from scipy.special import expit
 
@@ -117,12 +118,15 @@ def studied(seeds, **how):
 
 @pytest.mark.parametrize(
     ("how", "least", "gain"),
-    [
-        ({}, 0.9, 0.01),
-        ({"k": 1}, 0.8, 0.0),
-        ({"skills": (2.8,)}, 0.87, -0.04),  # of one model P(correct) alone does as well
-        ({"skills": tuple(range(5)) * 4}, 0.9, 0.02),
-    ],
+    mark_long(
+        [
+            ({}, 0.9, 0.01),
+            ({"k": 1}, 0.8, 0.0),
+            ({"skills": (2.8,)}, 0.87, -0.04),  # of one model P(correct) alone does as well
+            ({"skills": tuple(range(5)) * 4}, 0.9, 0.02),
+        ],
+        after=1,
+    ),
 )
 def test_moved_labels_come_first(how, least, gain):
     ours, theirs = studied(range(4), **how)
@@ -175,7 +179,7 @@ def four_options(seed, kind, share, *, models, k, n_questions=400):
     return made, dict(zip(questions, chosen & (kind != "traps"), strict=True))
 
 
-@pytest.mark.parametrize(("models", "k"), [(1, 10), (3, 1), (6, 5), (15, 2)])
+@pytest.mark.parametrize(("models", "k"), mark_long([(6, 5), (1, 10), (3, 1), (15, 2)], after=1))
 @pytest.mark.parametrize("kind", ["random", "popular", "traps", "unsolvable", "hard"])
 def test_no_more_labels_are_wrong_than_the_upper_limit_says(kind, models, k):
     limit, wrong = [], []

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from scipy import special, stats
 
 from howsure.stats.comparisons.combine import combine
@@ -46,7 +47,9 @@ def evaluations(number, models, sizes, *, sd, rng, k=1):
     return rng.binomial(k, special.expit(logit)), truth
 
 
-@pytest.mark.parametrize(("sizes", "df"), [(REPOSITORIES, 3.51), ((120, 40, 20, 10, 10), 1.86), ((25,) * 12, 11)])
+@pytest.mark.parametrize(
+    ("sizes", "df"), mark_long([(REPOSITORIES, 3.51), ((120, 40, 20, 10, 10), 1.86), ((25,) * 12, 11)], after=1)
+)
 def test_intervals_cover_with_clusters_of_unequal_size(sizes, df):
     """Guarantee, 3,000 evaluations. The variance of Miller (2024) with t on G - 1 covers less than .87 of unequal ones."""
     correct, truth = evaluations(3000, 2, sizes, sd=0.7, rng=np.random.default_rng(1))

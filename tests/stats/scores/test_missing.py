@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 from scipy import optimize, stats
 
 import howsure as hs
@@ -105,7 +106,7 @@ def test_the_critical_value_solves_its_equation():
 
 
 @pytest.mark.parametrize("kind", ["binary", "partial"])
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("share", mark_long([0.1, 0.01, 0.5], after=1))
 @pytest.mark.parametrize("lost", ["wrong", "right", "any"])
 def test_bounds_cover_the_score_whatever_is_missing(kind, share, lost):
     """Simulation: new questions of expected score .8, of which the lost ones are all wrong, all right, or any."""
