@@ -8,6 +8,7 @@ import pytest
 from helpers.awkward_answers import cases, read_table, score_or_none, scored
 
 from howsure.extraction import open_answers
+from howsure.extraction.completion_context import CompletionContext
 from howsure.scorers.yes_no import read_yes_no
 
 #: Characters that are searched for an abbreviation, for each full stop of a text.
@@ -115,3 +116,32 @@ def test_the_search_for_abbreviations_takes_linear_time(unit, monkeypatch):
 def test_answers_in_the_words_of_the_question(question, completion, answer):
     """Kind of truth: readings by hand."""
     assert scored("yes-no", completion, "yes", question).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "completion", "answer"),
+    [
+        ("Do all insects have wings?", "Not all insects have wings: fleas and silverfish have none.", "no"),
+        ("Do insects have wings?", "Not all insects have wings: fleas and silverfish have none.", None),
+        ("Do all insects have wings?", "Not everyone knows, and I had to look it up.", None),
+        ("Would it be possible to row from Oslo to Bergen?", "Both lie on the coast. It would be possible.", "yes"),
+        ("Would it be possible to row from Oslo to Chur?", "Chur has no coast. So it is impossible.", "no"),
+        ("Could Bach have met Handel?", "They were born in the same year. It is possible.", None),
+        ("Is it possible that Bach met Handel?", "It is possible that he did, but nobody knows.", None),
+        ("Could I read this book in a day?", "It has 90 pages. That's definitely doable.", "yes"),
+        ("Could I read this book in a day?", "It has 900 pages. That's doable only if you skip parts.", None),
+        ("Would the guest come again?", "From what she wrote, it is very unlikely.", "no"),
+        ("Would the guest come again?", "It is likely to rain.", None),
+        ("Is iron heavier than gold?", "Gold is denser, so the estimates point to **no**.", "no"),
+        ("Is iron heavier than gold?", "Some say **yes**, some say **no**.", None),
+        ("If a quorn is a blim, can a quorn be a zell?", "It can't. No blim is a zell.", "no"),
+        ("Is Quito north of Lima?", "Quito lies north of Lima.", "yes"),
+        ("Does Ann tell the truth?", "Bob tells the truth and Ann lies.", None),
+        ("Is a shark a mammal?", "It's a common belief, but a shark is not a mammal.", "no"),
+        ("Is a shark a mammal?", "A shark is not a mammal. (Whales are.)", "no"),
+        ("Is a shark a mammal?", "Many think a shark is a mammal, but opinions differ.", None),
+    ],
+)
+def test_answers_by_all_or_likely_or_in_bold(question, completion, answer):
+    context = CompletionContext(question=question)
+    assert read_yes_no(completion, context)[0] == answer

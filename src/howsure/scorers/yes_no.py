@@ -154,7 +154,10 @@ _SHORT_DENIAL = re.compile(r"n['’]t\b")
 _CHANGES = re.compile(
     r"\b(?:if|whether|unless|might|may|perhaps|possibly|maybe|depends?|nor|unsure|unclear|only|hardly|rarely|always|usually"
     r"|sometimes|often|necessarily|half|partly|almost|nearly|false|wrong|untrue|incorrect|myth|misconception|mistaken"
-    r"|opposite|instead|rather|impossible|fails?|unable|too|deny|denies|lies?|lied|seems?|asks?|question|determine)\b",
+    r"|opposite|instead|rather|impossible|fails?|unable|too|deny|denies|lied?|seems?|asks?|question|determine)\b"
+    r"|\bnot\s(?:all|every|each|everyone|everybody)\b"
+    # "Jerry lies.", but not "Lisbon lies farther west"
+    r"|\blies\b(?!\s(?:[a-z]+er|in|on|at|to|between|north|south|east|west|within|near)\b)",
     re.IGNORECASE,
 )
 # "Based on the passage, ...", "Since 1889 is later than 1886, ...", "I'd say ...", "A typical person would say ..."
@@ -168,6 +171,10 @@ _AFTER_CLAUSE = re.compile(
     r"[,;]?\s(?:because|since|as|though|although|even\s(?:if|though)|while|whereas|but|due\sto|and\s(?:so|thus))\b|[;:]\s|\s[–—]\s",
     re.IGNORECASE,
 )
+# "It's a common myth, but the wall is not visible": what is conceded before a statement.
+_CONCEDED = re.compile(
+    r"^(?:it['’]s|it is|this is|that['’]s|many|some|people|although|while)\b[^;:]*?,\sbut\s", re.IGNORECASE
+)
 _SO = re.compile(r"[,;:]\s(?:and\s)?(?:so|thus|hence|therefore)\b", re.IGNORECASE)
 #: Words of the question that a clause repeats which answers it without "yes" or "no": so many, and this share of them.
 LEAST_REPEATED = 2
@@ -180,6 +187,7 @@ def _repeat_question(sentence: str, question: str) -> str | None:
     "hamsters provide food for some animals" is yes where the question is "Do hamsters provide food for any animals?",
     and "this person couldn't have voted" no where it is "Can a person born in 1985 have voted in 2000?".
     """
+    sentence = _CONCEDED.sub("", sentence, count=1)
     if sentence.rstrip().endswith("?") or _CHANGES.search(sentence) or is_reported(sentence):
         return None
     conclusion = _SO.split(sentence)[-1]
@@ -236,9 +244,11 @@ def _read_predicate(sentence: str, question: str) -> str | None:
     if (verdict := _compare_words(sentence, question)) is not None:
         return verdict
     if (echo := _ECHOED.fullmatch(_LEAD.sub("", sentence))) and re.search(
-        rf"(?:^|\n)\W*{echo['verb']}\b", question, re.IGNORECASE
+        rf"(?:^|\n|,\s)\W*{echo['verb']}\b", question, re.IGNORECASE
     ):
         return "no" if echo["not"] else "yes"
+    if (verdict := _read_judgement(sentence, question)) is not None:
+        return verdict
     predicate = _PREDICATE_QUESTION.search(question)
     subject = (
         [word in sentence.lower() for word in predicate["subject"].lower().split() if len(word) > 3]
@@ -297,6 +307,8 @@ def _read_sentences(sentences: list[str], question: str, is_stated: bool, is_cut
         return first, "start"
     if is_cut and len(sentences) > 1:
         sentences = sentences[:-1]
+    if len(sentences) > 1 and _REMARK.fullmatch(sentences[-1]):
+        sentences = sentences[:-1]
     last = _read_sentence(sentences[-1]) if len(sentences) > 1 else None
     if first and last and first != last:
         is_replaced = _TAKEN_BACK.search(sentences[0]) or _CONCLUDES.match(sentences[-1])
@@ -309,10 +321,57 @@ def _read_sentences(sentences: list[str], question: str, is_stated: bool, is_cut
     return (last, "end") if last else (None, "none")
 
 
+# A last sentence in brackets: "(Georgia was an exception.)"
+_REMARK = re.compile(r"\s*\([^()]*\)\W*")
 _SO_YES = re.compile(r"\W*(?:so|thus|hence|therefore),?\s(yes|no)[,.:!](?:\s|$)", re.IGNORECASE)
 # A first sentence of one word, and words of a question about it: "No. Is that right?".
 _BARE_WORD = re.compile(r"\W*(?:yes|no|true|false)\W*", re.IGNORECASE)
 _SELF_DOUBT = re.compile(r"\b(?:that|this|it|sure|right|wait|correct|really|i|we|you)\b", re.IGNORECASE)
+
+
+# "Not all birds fly." where the question is whether all do.
+_ASKS_ALL = re.compile(
+    r"\W*(?:do|does|did|are|is|were|was|can|will|have|has)\s(?:all|every|each|everyone|everybody)\b", re.IGNORECASE
+)
+_NOT_ALL = re.compile(r"\W*not\s(?:all|every|each)\s(?:of\s)?(?:the\s)?(?P<noun>\w+)", re.IGNORECASE)
+# "It is very unlikely.", but not "It is possible that ...".
+_JUDGED = re.compile(
+    r"\b(?:it|that|this)(?:['’]s|\sis|\swould\sbe)(?P<not>\snot)?\s(?:(?:very|highly|extremely|most|quite|definitely"
+    r"|certainly|indeed|also|clearly|entirely|perfectly)\s)?(?P<opposite>im|un)?(?P<word>possible|doable|feasible|likely(?!\sto\b))\b"
+    r"(?!\s(?:that|for)\b)",
+    re.IGNORECASE,
+)
+#: Word of such a sentence -> words of a question that it answers.
+_JUDGEABLE = {
+    "possible": ("possible",),
+    "doable": ("possible", "can", "could"),
+    "feasible": ("possible", "feasible", "can", "could"),
+    "likely": ("likely", "would", "will"),
+}
+_IN_BOLD = re.compile(r"\*\*[\"'“]?(yes|no)[.!]?[\"'”]?[.!:,]?\*\*", re.IGNORECASE)
+
+
+def _read_judgement(sentence: str, question: str) -> str | None:
+    """Return "no" for "Not all do" where all are asked about, and "yes" or "no" for "It is likely" or "impossible"."""
+    last_line = question.rsplit("\n", maxsplit=1)[-1]
+    if (limited := _NOT_ALL.match(sentence)) and _ASKS_ALL.match(last_line):
+        return (
+            "no"
+            if any(match_stems(limited["noun"].lower(), word) for word in _WORD.findall(last_line.lower()))
+            else None
+        )
+    asks = list(_AUXILIARY_QUESTION.finditer(question))[-1:]
+    judged = _JUDGED.search(sentence)
+    if (
+        not asks
+        or judged is None
+        or set(_JUDGEABLE[judged["word"].lower()]).isdisjoint(_WORD.findall(asks[0][0].lower()))
+    ):
+        return None
+    rest = sentence[: judged.start()] + sentence[judged.end() :]
+    if any(pattern.search(rest) for pattern in (_CHANGES, _DOUBTED, _DENIED)) or is_reported(rest):
+        return None
+    return "no" if bool(judged["not"]) != bool(judged["opposite"]) else "yes"
 
 
 def _asks_other(sentence: str) -> bool:
@@ -328,6 +387,9 @@ def _read_verdict(sentences: Sequence[str], question: str, is_stated: bool) -> s
     if not verdicts and not is_stated:
         # "So yes, they would. Tofu is an alternative."
         verdicts = [match[1].lower() for sentence in sentences[1:] if (match := _SO_YES.match(sentence))]
+    if not verdicts:
+        # "Estimates point to **no**: ..."
+        verdicts = [words[0].lower() for sentence in ends if len(words := _IN_BOLD.findall(sentence)) == 1]
     if not verdicts and (leaning := _LEANS.search(sentences[-1])):
         return leaning[1].lower()
     return verdicts[0] if len(set(verdicts)) == 1 else None
