@@ -233,6 +233,22 @@ def test_the_errors_of_the_components_by_loops():
     assert np.std(of_E, ddof=1) / math.sqrt(12) == pytest.approx(found.generation_se)
 
 
+@pytest.mark.parametrize(
+    ("scores", "components", "errors"),
+    [
+        # the questions bring 1/8 - 1/4 and 1/8 - 0 to D, 1/4 and -1/4 to E, and 1/8 + 1/4 and 1/8 + 0 to T
+        ([[1, 0], [1, 1]], (0, 0.25, 0.25), (0.125, 0.25, 0.125)),
+        # 1/6 - 1/4, 1/24 - 0 and 1/24 - 1/4 to D, 3/8, -3/8 and 0 to E; the errors of D and E differ by more than that of T
+        ([[1, 0], [1, 1], [1]], (0, 0.25, 0.25), (math.sqrt(1 / 192), math.sqrt(9 / 192), math.sqrt(4 / 192))),
+    ],
+)
+def test_the_errors_of_the_components_by_hand(scores, components, errors):
+    """Sums by hand, of the fewest questions and of unequal numbers of generations."""
+    found = components_from_cells(Cells.from_scores("b", ["a"], names(len(scores), "q"), [scores]), "a")
+    assert (found.question, found.generation, found.total) == pytest.approx(components)
+    assert (found.question_se, found.generation_se, found.total_se) == pytest.approx(errors)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("N", "k"), [(100, 1), (100, 2), (60, 5)])
 def test_the_errors_of_the_components_are_those_of_pilots(N, k):

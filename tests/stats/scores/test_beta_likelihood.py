@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 from howsure.stats.scores import beta_likelihood
-from howsure.stats.scores.beta_likelihood import make_beta_grid, mixture_quantile
+from howsure.stats.scores.beta_likelihood import _around_peak, make_beta_grid, mixture_quantile
 
 
 def components(kind, shape, rng):
@@ -72,3 +72,11 @@ def test_the_grid_is_the_posterior_by_scipy(prior, monkeypatch):
     monkeypatch.setattr(beta_likelihood, "_ELEMENTS", 1)
     for one, many in zip(make_beta_grid(correct, wrong, weight, correlation=prior), grid, strict=True):
         assert one == pytest.approx(many)
+
+
+def test_nodes_around_a_peak_by_hand():
+    """From the node before those within 12 of the peak to the node after them, and at an end no further."""
+    nodes = np.arange(6.0) ** 2
+    high = np.array([[-20.0, -13, -11, 0, -13, -20], [-11, 0, -20, -20, -20, -20], [-20, -20, -20, -13, 0, -11]])
+    around = _around_peak(np.tile(nodes, (3, 1)), high, 4)
+    assert around == pytest.approx(np.array([[1, 6, 11, 16], [0, 4 / 3, 8 / 3, 4], [9, 43 / 3, 59 / 3, 25]]))
