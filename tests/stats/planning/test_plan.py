@@ -341,7 +341,8 @@ def test_beta_theory():
 )
 def test_the_noise_that_published_results_show(how, total, share):
     """A printed table: total variances and data shares of published pairs (review of version 0.1.0, section D6)."""
-    noise = components_from_accuracy(0.7, **how)
+    noise = components_from_accuracy(0.7, benchmark="arc", **how)
+    assert noise.benchmark == "arc"
     assert noise.total == pytest.approx(total * 0.21)
     assert noise.question == pytest.approx(share * total * 0.21)
     assert noise.note.startswith(f"assumed, not measured: total variance {total * 0.21:.4g}, {share:.0%} of it data")

@@ -307,6 +307,14 @@ def test_the_errors_of_prompts_are_those_of_their_limits():
     assert single.variance(50, 1, 3, assurance=0.8) > single.variance(50, 1, 3)
 
 
+def test_negative_components_of_prompts_are_planned_as_none():
+    """By hand: each cell is right once in two, so that ve is 1/2, vQS 0 - 1/4 and the variances of equal means are 0."""
+    cube = Cube.from_scores("b", ["a"], ["q1", "q2", "q3"], ["v1", "v2"], [[[[1, 0]] * 2] * 3])
+    noise = components_from_cube(cube, "a")
+    assert (noise.question, noise.variant, noise.interaction, noise.generation) == pytest.approx((0, 0, 0, 0.5))
+    assert noise.note.split("; ") == ["interaction is lost in the sampling noise", "interaction below 0: planned as 0"]
+
+
 # ---- what is delivered
 
 
