@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.awkward_answers import cases, read_table, score_or_none, scored
+from helpers.cpu_time import LONGEST, measure_best
 
 from howsure.extraction import open_answers
 from howsure.extraction.completion_context import CompletionContext
@@ -145,3 +146,11 @@ def test_answers_in_the_words_of_the_question(question, completion, answer):
 def test_answers_by_all_or_likely_or_in_bold(question, completion, answer):
     context = CompletionContext(question=question)
     assert read_yes_no(completion, context)[0] == answer
+
+
+@pytest.mark.parametrize("unit", [". ", "since ", "since, ", "I say ", "no, "])
+def test_a_repeated_sign_takes_linear_time_where_the_question_is_known(unit):
+    """Kind of truth: processor time. What stands before a clause was searched for in the square of the length."""
+    context = CompletionContext(question="Is Mars the planet with the shortest day?")
+    text = unit * (20_000 // len(unit))
+    assert measure_best(lambda some: read_yes_no(some, context), text) < LONGEST

@@ -162,7 +162,7 @@ _CHANGES = re.compile(
 )
 # "Based on the passage, ...", "Since 1889 is later than 1886, ...", "I'd say ...", "A typical person would say ..."
 _BEFORE_CLAUSE = re.compile(
-    r"\W*(?:(?:since|because|as|given|based|according|knowing|in|under|overall)\b[^,;:]*,\s"
+    r"\A\W*(?:(?:since|because|as|given|based|according|knowing|in|under|overall)\b[^,;:]*,\s"
     r"|(?:i|we|most|most people|an? (?:typical|average|ordinary) person|people)\b[^,;:]{0,20}?"
     r"\b(?:say|conclude|judge|answer)(?:\s+that|,)?\s+(?:[*\"'“]*(?:yes|no)[*\"'”]*,\s)?|(?:this|it|which)\s(?:means|follows|shows|implies)\s(?:that\s)?)+",
     re.IGNORECASE,
