@@ -34,6 +34,7 @@ def test_awkward_completions_are_read_as_a_person_reads_them(answer, question, c
     [
         ("Oui, bien sûr.", "yes"),
         ("はい。", "yes"),
+        ("¡Sí! Desde 1960.", "yes"),
         ("不是", "no"),
         ("No one knows.", None),
         ("No doubt about it", None),

@@ -29,7 +29,7 @@ _NO = (
 )
 _UNSURE = r"maybe|perhaps|unknown|uncertain|undetermined|possibly"
 # What may stand before the word: markup, and pictures such as a tick.
-_EDGE = r"[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\u200d\s*_`\"'“”‘’(\[{$#>\\.,:;!-]{0,12}+"
+_EDGE = r"[¡\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\u200d\s*_`\"'“”‘’(\[{$#>\\.,:;!-]{0,12}+"
 # The word at the start of a sentence, which an end of the word and neither "and" nor "or" and another word follow.
 _START = re.compile(
     rf"^{_EDGE}(?:\\?(?:text|boxed|mathrm)\{{)?(?:(?P<yes>{_YES})|(?P<no>{_NO})|(?P<unsure>{_UNSURE}))(?![\w’'-])"
