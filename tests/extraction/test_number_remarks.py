@@ -336,3 +336,136 @@ def test_number_with_an_exclamation_mark_is_read_up_to_the_longest_number():
     context = CompletionContext("What is it?")
     assert extract_number("9" * 60 + "!", context=context) == "9" * 60
     assert extract_number("9" * 61 + "!", context=context) is None
+
+
+#: The last sentence repeats the result, or counts what is asked for, before other numbers.
+RESTATED = [
+    ("Tickets cost $9 each. What do 4 people pay?", "9 × 4 = 36\n\nThat makes $36 for the 4 people.", "36"),
+    (
+        "A rope of 6 m is cut into pieces of 40 cm. How many pieces are there?",
+        "600 ÷ 40 = 15. You get 15 pieces of 40 cm.",
+        "15",
+    ),
+    (
+        "A tank of 90 litres is filled at 3 litres a minute. How long does it take, in minutes?",
+        "90 / 3 = 30\n\nIt takes 30 minutes (half an hour, or 0.5 h) until the tank is full.",
+        "30",
+    ),
+    (
+        "Mia earns $800 a week. What does she earn in 10 weeks?",
+        "800 × 10 = 8000\n\nShe earns $8,000 (about $1,739 a month).",
+        "8000",
+    ),
+    (
+        "Sam had 40 cards and gave 15 to Ann. How many cards does he have now?",
+        "40 - 15 = 25\n\nSam now has 25 cards, having given 15 of his 40 to Ann.",
+        "25",
+    ),
+    ("5 cakes cost $5 each. What does he pay?", "5 × $5 = $25. He pays $25 in total, or $5 per cake.", "25"),
+    (
+        "How many tables are needed for 45 guests at 6 per table?",
+        "45 / 6 = 7.5, so they need 8 tables for 45 guests.",
+        "8",
+    ),
+    (
+        "Tom has 5 apples and gives 2 to Ann and 3 to Ben. How many apples does he have now?",
+        "5 - 2 - 3 = 0\nTom has 0 apples, Ann has 2 and Ben has 3.",
+        "0",
+    ),
+    (
+        "Ana types 40 words per minute. How many words does she type in an hour?",
+        "40 × 60 = 2,400 words\n\nAna types 2,400 words. With a break she would type 2,200 words.",
+        "2400",
+    ),
+    (
+        "A team scored 3 goals in each of 4 games. How many goals did it score?",
+        "3 × 4 = 12\nThe team scored 12 goals. Without the last game it would've been 9.",
+        "12",
+    ),
+]
+#: The last sentence goes on with the result, or gives another one.
+GOES_ON = [
+    (
+        "Sam had 40 cards and gave 15 to Ann. How many cards does he have now?",
+        "He gave 15 cards to Ann, who has 3 of them today. 40 - 15 = 25",
+        "25",
+    ),
+    (
+        "A shirt costs $40 and is 25% off. What is the sale price?",
+        "40 × 0.25 = 10\n\nThe discount is $10 off $40, so it costs $30.",
+        "30",
+    ),
+    (
+        "A shirt costs $40 and is 25% off. What is the sale price?",
+        "40 × 0.25 = 10\n\nSubtract $10 from $40, leaving $30.",
+        "30",
+    ),
+    ("45 guests sit at tables of 6. How many tables are needed?", "45 / 6 = 7.5\n\n7.5 rounded up is 8 tables.", "8"),
+    ("A trip takes 150 minutes. How many hours is that?", "150 / 60 = 2.5\n\nThat is 2.5 hours.", "2.5"),
+    (
+        "How many apples are left of 20 after 8 are eaten?",
+        "There were 20 apples, and 8 apples were eaten, leaving 12.",
+        "12",
+    ),
+    (
+        "He buys 3 bags of 8 rolls and eats 4 rolls. How many rolls does he have?",
+        "3 × 8 = 24\n\nFrom 24 rolls he eats 4, so 20 rolls.",
+        "20",
+    ),
+    (
+        "He buys 3 bags of 8 rolls and eats 4 rolls. How many rolls does he have?",
+        "3 × 8 = 24\n\nOf the 24 he eats 4. That leaves 20.",
+        "20",
+    ),
+    (
+        "He buys 3 bags of 8 rolls and eats 4 rolls. How many rolls does he have?",
+        "3 × 8 = 24\n\nTaking 4 from 24 gives 20.",
+        "20",
+    ),
+    (
+        "What do 3 books at $8 and a pen at $2 cost?",
+        "3 × 8 = 24\n\nThe books cost $24 and with the pen for $2 it is $26.",
+        "26",
+    ),
+    ("A class of 30 has 18 girls. How many boys are there?", "30 - 18 = 12\n\nThere are 12 boys (and 18 girls).", "12"),
+    (
+        "How long is each of 4 pieces of a 22 foot plank, in feet?",
+        "22 / 4 = 5.5\n\nEach is 5.5 feet (5 feet 6 inches) long.",
+        "5.5",
+    ),
+    (
+        "There are 5 boxes of 12 eggs and 7 break. How many eggs are whole?",
+        "5 × 12 = 60\n\nThere are 60 eggs in the 5 boxes. 7 break. 53 are whole.",
+        "53",
+    ),
+    (
+        "How many eggs are in 5 boxes of 12 and one of 6?",
+        "5 × 12 = 60\n\nThe 5 boxes have 60 eggs, and with the 6 others there are 66.",
+        "66",
+    ),
+    (
+        "With a bonus of $50, what does Ann earn at $10 an hour for 8 hours?",
+        "8 × 10 = 80. With the bonus of $50 she would earn $130.",
+        "130",
+    ),
+    (
+        "Ann earns $10 an hour for 8 hours and a bonus of $50. What does she earn?",
+        "8 × 10 = 80. With the bonus of $50 she'd earn $130.",
+        "130",
+    ),
+    (
+        "If Ann had 4 more cards she would have 20. How many cards does she have?",
+        "20 - 4 = 16. Without those 4 she would have 16 cards.",
+        "16",
+    ),
+    (
+        "How many students passed, of 40 students of whom 25% failed?",
+        "25% of 40 students is 10 students. 40 - 10 = 30",
+        "30",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "text", "number"), RESTATED + GOES_ON)
+def test_result_that_the_last_sentence_repeats_is_read_and_not_what_stands_behind_it(question, text, number):
+    assert extract_number(text, context=CompletionContext(question)) == number

@@ -166,6 +166,8 @@ _PURPOSE = re.compile(
 )
 # "What is 15 + 27?"
 _WHAT_IS = re.compile(r"\bwhat is (?P<sum>\d[\d.,]*(?:\s*[-+*/×÷]\s*\d[\d.,]*)+)\s*\?", re.IGNORECASE)
+#: Most numbers of a sentence that repeats a result before numbers of the question.
+MOST_RESTATED = 4
 #: Longest text, in characters, in which a number before what the question counts is the answer.
 LONGEST_COUNT = 300
 # "How many field goals did they kick?", and words and signs of a calculation or a doubt.
@@ -188,6 +190,31 @@ _BEFORE_OR_AFTER = re.compile(
 )
 _NONE_AT_ALL = re.compile(r"\s*\W{0,4}None\b[.,!*]+\s(?![^\n]*\d)", re.IGNORECASE)
 _ASKS_ORDERS = re.compile(r"!|factorial|\bways\b|arrang|permut|order|how many|number of", re.IGNORECASE)
+# "(2/3 of an hour)", and words behind which a sentence says something else than before them.
+_ASIDE = re.compile(r"\s\((?!so\b|=|i\.e|that is|not\b|rather|correct|answer)[^()=]*\d[^()=]*\)", re.IGNORECASE)
+_TURNS_BACK = re.compile(
+    r"\b(?:so|then|thus|therefore|hence|round\w*|leav\w*|left|remain\w*|answer|but|not|instead|wait|actually|however|gain\w*"
+    r"|profit|more|less|fewer)\b|n['’]t\b|=",
+    re.IGNORECASE,
+)
+# A result that a later number in the same sentence does not replace.
+_ANY_RESULT = re.compile(r"[=≈](?P<result>[^=≈\n.;]{0,3}\d[\d,]*(?:\.\d+)?)(?!\d|\s?[-+*/×÷])")
+_TURNS = re.compile(
+    r"\b(?:so|then|thus|therefore|hence|round\w*|whole|leav\w*|left|remain\w*|answer|but|not|instead|equals?|or|if|wait"
+    r"|actually|total|altogether|in all|however|making|makes?|giv\w*|and|each|which|more|less|fewer|minus|plus|times"
+    r"|cost\w*|sum|also|only|while)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_ASKS_HOW_MANY = re.compile(r"\bhow many (?:[a-z]+ ){0,2}?(?P<noun>[a-z]{3,}s)\b[^?]*", re.IGNORECASE)
+_AMOUNT_OF_NOUN = re.compile(
+    rf"(?<![\w.,/$-])(\d[\d,]*(?:\.\d+)?|(?:{_SMALL_WORD}))[*_]{{0,2}}\s(?:[a-z]+\s)??(?P<noun>[a-z]{{3,}}s)\b",
+    re.IGNORECASE,
+)
+_ASKS_DIFFERENCE = re.compile(r"\b(?:more|fewer|less|left|remain\w*|difference|still|than)\b", re.IGNORECASE)
+_BEFORE_COUNT = re.compile(
+    r"\b(?:of|if|than|not|from|minus|plus|less|between|about|per|each|every)\s+(?:the\s+|its\s+)?$|n['’]t\b",
+    re.IGNORECASE,
+)
 _CONCLUSION = re.compile(r"(?:so|thus|therefore|hence|it is|it's|in total|altogether)\b", re.IGNORECASE)
 
 
@@ -270,7 +297,11 @@ def _read_digits(text: str, lines: list[str], context: CompletionContext) -> Fra
         if _refuses(line[start:end]) or _is_copied(line, context.question):
             return None
         numbers, tail = _list_numbers(line[start:end], text, context, is_start=not start)
-        if len(numbers) > 1 and (result := _select_result(numbers, tail, text)) is not None:
+        result = None if start else _find_counted(tail, context.question)
+        if len(numbers) > 1 and result is None:
+            result = _select_result(numbers, tail, text)
+            result = _find_restated(numbers, tail, text, context.question) if result is None else result
+        if result is not None:
             return result
         if numbers or start or NUMERAL.match(line):
             is_announced = len(numbers) == 1 and (_ANNOUNCED.search(tail) or _announces_purpose(tail)) is not None
@@ -368,6 +399,48 @@ def _select_result(numbers: list[Number], tail: str, text: str) -> Fraction | No
     given = [number for number in numbers if number.start >= begin]
     is_condition = len(given) == 2 and _CONDITION.search(tail, given[0].end, given[1].start) is not None
     return given[0].value if is_condition and [given[0].value] == computed else None
+
+
+def _find_restated(numbers: list[Number], tail: str, text: str, question: str) -> Fraction | None:
+    """Return the result of the last equation, where the last sentence repeats it before numbers of the question only.
+
+    "That's $36 in total for the family of 4.", and "It takes 40 minutes (2/3 of an hour)." with any number in brackets.
+    """
+    begin = max((end.end() for end in _SENTENCE.finditer(tail, 0, numbers[-1].start)), default=0)
+    sentence = tail[begin:]
+    results = list(_ANY_RESULT.finditer(text[: text.rfind(sentence)] if sentence in text else ""))
+    if not question or not results or EQUALS.search(sentence):
+        return None
+    computed = [number.value for number in find_numbers(rewrite_numerals(results[-1]["result"]))]
+    own = [number for number in numbers if number.start >= begin]
+    place = next((i for i, number in enumerate(own[:-1]) if [number.value] == computed), None)
+    if place is None or _ASKS_PERCENT.search(question):
+        return None
+    remarks = [match.span() for match in _ASIDE.finditer(tail, own[place].end)]
+    rest = own[place + 1 :]
+    behind = [number for number in rest if not any(start < number.start < end for start, end in remarks)]
+    if _TURNS_BACK.search(_ASIDE.sub("", tail[own[place].end :])) or (behind and len(own) > MOST_RESTATED):
+        return None
+    return own[place].value if all(_occurs(number, tail, question) for number in behind) else None
+
+
+def _find_counted(tail: str, question: str) -> Fraction | None:
+    """Return the only number of the last sentence that counts what the question asks for: "15 pieces of 20 cm"."""
+    request = _ASKS_HOW_MANY.search(question)
+    noun = "" if request is None else request["noun"].lower()
+    if request is None or noun not in tail.lower() or _ASKS_DIFFERENCE.search(request[0]):
+        return None
+    begin = max((end.end() for end in _SENTENCE.finditer(tail.rstrip())), default=0)
+    sentence = tail[begin:]
+    matches = [match for match in _AMOUNT_OF_NOUN.finditer(sentence) if match["noun"].lower() == noun]
+    if len(matches) != 1 or EQUALS.search(sentence, matches[0].end()) or _TURNS.search(sentence, matches[0].end()):
+        return None
+    before = sentence[: matches[0].start()]
+    rest = sentence[matches[0].end() :]
+    behind = [number for number in find_numbers(rest) if rest[number.end :].strip(" .!*") or "$" in rest]
+    value = parse_words(matches[0][1]) if matches[0][1][0].isalpha() else _parse_digits(matches[0][1])
+    is_new = value is not None and re.search(rf"(?<![\d.,]){re.escape(matches[0][1])}(?![\d]|[.,]\d)", question) is None
+    return value if is_new and behind and not _BEFORE_COUNT.search(before) else None
 
 
 def _is_reference(text: str, start: int) -> bool:

@@ -91,7 +91,8 @@ _ADDENDS = re.compile(
 )
 _SUPPOSES = re.compile(r"\b(?:would|could|suppose|instead)\b", re.IGNORECASE)
 _HYPOTHETICAL = re.compile(
-    r"If (?:he|she|they|you|we|it|one|there)\b[^.]*\b(?:would|could|might|['’]d)\b(?![^.]*\b(?:answer|total|result)\b)",
+    r"(?:(?:If|Had) (?:he|she|they|you|we|it|one|there)|With an?|Without)\b[^.]*"
+    r"(?:\b(?:would|could|might)\b|['’]d\b)(?![^.]*\b(?:answer|total|result)\b)",
     re.IGNORECASE,
 )
 # "58 vehicles, of which 54 were cars and 4 were lorries."
