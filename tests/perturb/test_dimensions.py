@@ -315,7 +315,7 @@ def test_a_demonstration_repeats_no_marker_and_keeps_apart_from_the_form():
     for changes, expected in (
         ({}, "\nANSWER: B\n\nQUESTION:"),
         ({"language": ["zh"], "instruction": ["none"], "answer_form": ["json"]}, '\n答案：{"answer": "B"}\n\n问题：'),
-        ({"markers": ["none"], "placement": ["after"]}, "Answer: <label>\n\nAnswer: B\n\n"),
+        ({"markers": ["none"], "placement": ["after"]}, "Answer: <label>\n\nANSWER: B\n\n"),
     ):
         spec = {"space": "multiple-choice", "sample": 1, "hold_out": 1, "seed": 2, "dimensions": base | changes}
         found = draw_variants(spec, benchmark())

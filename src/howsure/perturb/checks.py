@@ -178,7 +178,7 @@ def _list_left_out(space: Space, questions: Sequence[Question]) -> list[str]:
             parts.append(f"reasoning is not asked for where the question rules out an explanation ({ruled_out})")
     limits_form = any(value.asks == "brief" for value in space.values_of("instruction"))
     if limits_form or any(value.name != "unstated" for value in space.values_of("answer_form")):
-        own = sum(demands_own_form(question.text) for question in questions)
+        own = sum(demands_own_form(question.text) or demands_short_text(question.text) for question in questions)
         if own:
             parts.append(f"no form of the answer is demanded where the question demands one ({own})")
     if any(value.asks == "label" for value in space.values_of("instruction")):

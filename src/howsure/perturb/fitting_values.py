@@ -17,11 +17,13 @@ from howsure.perturb.dimensions import BUILT_IN_VALUES, ENUMERATORS, Value
 from howsure.perturb.option_references import ROMAN, find_enumerated_labels, find_option_references
 from howsure.perturb.question_demands import (
     asks_for_letter,
+    asks_only_why,
     demands_explanation,
     demands_nothing_else,
     demands_own_answer,
     demands_own_form,
     demands_short_text,
+    has_own_slot,
     has_own_text,
     refers_to_another_question,
     rules_out_explanation,
@@ -31,8 +33,10 @@ __all__ = [
     "Replacement",
     "choose_fitting_value",
     "find_label_conflict",
+    "find_marker_conflict",
     "find_misfit",
     "find_separator_conflict",
+    "find_unmarked_answer",
     "list_spare_values",
     "replace_contradicting_values",
 ]
@@ -62,7 +66,7 @@ _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")
 Contradiction = tuple[Callable[[str], bool], tuple[str, ...], tuple[str, ...], str]
 CONTRADICTIONS: tuple[Contradiction, ...] = (
     (rules_out_explanation, ("working",), ("reasoning",), "the question rules out an explanation"),
-    (demands_short_text, ("working",), ("reasoning",), "the question demands a short text"),
+    (demands_short_text, ("working",), ("reasoning", "answer_form"), "the question demands a short text"),
     (demands_explanation, ("label", "brief"), (), "the question demands an explanation"),
     (demands_own_form, ("brief",), ("answer_form",), "the question demands a form of its own"),
     (demands_nothing_else, (), ("answer_form",), "the question demands the answer and nothing else"),
@@ -74,6 +78,10 @@ OWN_ANSWER: Contradiction = (
     *(demands_own_answer, ("label",), ("answer_form",)),
     "the question demands an answer that is no label",
 )
+#: The same for questions without choices.
+ONLY_WHY: Contradiction = (asks_only_why, ("brief",), ("answer_form",), "the question asks for an explanation alone")
+# The end of a question, after which its answer is not taken for a part of it.
+_ENDS_EXAMPLE = re.compile(r"[.?!…:=。？！：؟।][\"'”’»)\]]*\s*$")
 _ENDS_SENTENCE = re.compile(r"[.,;:!?…。，；：！？؟،।]\s*$")
 
 
@@ -171,10 +179,13 @@ def replace_contradicting_values(question: Question, values: MutableMapping[str,
             replaced[name] = Replacement(values[name].name, used.name, reason)
             values[name] = used
 
-    for is_demanded, kinds, names, reason in (*CONTRADICTIONS, *([OWN_ANSWER] if question.choices else [])):
+    for is_demanded, kinds, names, reason in (*CONTRADICTIONS, OWN_ANSWER if question.choices else ONLY_WHY):
         if is_demanded(question.text):
             for name in (*names, *(["instruction"] if asks in kinds else [])):
                 use(name, BUILT_IN_VALUES[name][0], reason)
+    markers = values["markers"].content
+    if has_own_slot(question.text) and isinstance(markers, tuple) and markers[1]:
+        use("markers", _leave_out_answer_marker(values["markers"]), "the question ends with a place for its answer")
     has_examples = bool(values["demonstrations"].content)
     if question.choices and has_examples and demands_own_answer(question.text):
         text = next(value for value in BUILT_IN_VALUES["answer"] if value.name == "text")
@@ -182,9 +193,37 @@ def replace_contradicting_values(question: Question, values: MutableMapping[str,
     elif question.choices and has_examples and values["instruction"].asks == "label":
         use("answer", BUILT_IN_VALUES["answer"][0], "the instruction asks for the label")
     if has_examples and values["turns"].content == "text" and _repeats_answer_marker(values):
-        markers = _leave_out_answer_marker(values["markers"])
-        use("markers", markers, "the demanded form begins with a marker of the answer")
+        question_only = _leave_out_answer_marker(values["markers"])
+        use("markers", question_only, "the demanded form begins with a marker of the answer")
     return replaced
+
+
+def find_unmarked_answer(values: Mapping[str, Value], demonstrations: Sequence[Question]) -> str:
+    """Return why the answers of demonstrations that stand in one message without any marker are not clear, or ""."""
+    content = values["markers"].content
+    if (isinstance(content, tuple) and any(content)) or values["turns"].content != "text":
+        return ""
+    if values["placement"].content == "after" and (values["instruction"].content or values["reasoning"].content):
+        return "nothing marks the answers of examples, which would stand after an instruction"
+    if _template(values) not in ("", "{x}"):  # the form marks the answer
+        return ""
+    texts = [one.text.strip() for one in demonstrations if not one.choices]
+    example = next((text for text in texts if "\n\n" in text or not _ENDS_EXAMPLE.search(text)), "")
+    return f"nothing marks the answer after {_quote(example.splitlines()[-1])}" if example else ""
+
+
+def find_marker_conflict(markers: Value, texts: Sequence[str]) -> str:
+    r"""Return which text has a line that begins as a marker does, or "".
+
+    >>> find_marker_conflict(Value("Q/A", ("Q: ", "A:")), ["Who comes?\nA: Are you coming?\nB: No."])
+    "'A:' begins a line of the question 'Who comes?'"
+    """
+    content = markers.content if isinstance(markers.content, tuple) else ()
+    for marker in filter(None, (str(one).strip() for one in content)):
+        for text in texts:
+            if re.search(rf"^\s*{re.escape(marker)}", text, re.IGNORECASE | re.MULTILINE):
+                return f"{marker!r} begins a line of the question {_quote(text.strip().splitlines()[0])}"
+    return ""
 
 
 def _template(values: Mapping[str, Value]) -> str:

@@ -10,11 +10,13 @@ import re
 
 __all__ = [
     "asks_for_letter",
+    "asks_only_why",
     "demands_explanation",
     "demands_nothing_else",
     "demands_own_answer",
     "demands_own_form",
     "demands_short_text",
+    "has_own_slot",
     "has_own_text",
     "is_plain",
     "refers_to_another_question",
@@ -27,7 +29,7 @@ def _compile_any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
 
 
-_BEGINS = r"(?:^|[.?!:;,\n(]\s*|\b(?:please|and|but|then|must|should|be)\s+)"
+_BEGINS = r"(?:^|[.?!:;,\n(}\]\"”»]\s*|\b(?:please|and|but|then|must|should|be)\s+)"
 _ALONE = r"(?:^|[.?!:;\n(]\s*)"  # a sentence or a part of one that stands by itself
 _STOPS = r"\s*(?:please\s*)?(?:[.!:)]|$)"
 _VERB = r"(?:respond|reply|answer|return|output|print|write|give|state|name|say)"
@@ -67,6 +69,7 @@ _ONE_WORD = (
     rf"{_IT}\b(?:in|con) una (?:sola |singola )?parola\b",
     r"\bодним словом(?=\s*(?:[.:,!?]|$))",
     r"用(?:一个|1个|一)(?:词|单词)(?:来)?(?:回答|作答)|(?:一言|一語)で(?:答|述べ|書)|한 (?:단어|마디)로",
+    r"[(（](?:(?:nur )?ein wort|un (?:seul )?mot|una (?:sola |única )?(?:palabra|parola)|одно слово|一个词)[)）]",
 )
 # "Give the year only.", "Output only the query", "Answer only with the name.", "Antworte nur mit Ja oder Nein".
 _NOTHING_ELSE = _compile_any(
@@ -89,6 +92,22 @@ _NOTHING_ELSE = _compile_any(
     rf"{_RU}\bтолько\b|\bодн(?:им числом|ой цифрой|ой буквой)(?=\s*(?:[.:,!?]|$))|{_ALONE}только \w+{_STOPS}",
     r"只(?:回答|写|给出|输出|用|要)|用一个(?:字|数字)(?:来)?(?:回答|作答)|(?:だけ|のみ)(?:を|で)?(?:答|書|述べ)"
     r"|만 (?:답|쓰)",
+    # "Final answer only.", "The number is enough.", "Basta il numero.", "写出答案即可"
+    rf"{_ALONE}(?:the )?(?:(?:final|short|exact|numerical) )?(?:answer|result|number|value|name|year)s? only{_STOPS}",
+    r"\bthe (?:answer|result|number|value|name|year) (?:alone )?(?:is enough|suffices|will do)\b",
+    rf"{_ALONE}(?:es )?(?:genügt|reicht) (?:die|das|der) \w+{_STOPS}"
+    rf"|{_ALONE}(?:die|das|der) \w+ (?:genügt|reicht){_STOPS}",
+    rf"{_ALONE}(?:le|la) \w+ suffit{_STOPS}|{_ALONE}basta(?: con)? (?:il|la|lo|el) \w+{_STOPS}"
+    rf"|{_ALONE}достаточно (?:числа|ответа|названия|имени){_STOPS}",
+    r"(?:写出?|给出|回答)(?:答案|结果|数字)(?:即可|就行)|直接(?:写出|给出)(?:答案|结果)",
+)
+# "Antworte in einem Satz."
+_SENTENCES = (
+    rf"(?:{_DE}|\b(?:begründe|erkläre)\w*\b[^.?!\n]{{0,25}}?)\bin (?:einem|zwei|drei) (?:\w+ )?s[aä]tz(?:en)?\b",
+    rf"(?:{_FR}|\b(?:justifie|explique)\w*\b[^.?!\n]{{0,25}}?)\ben (?:une|deux|trois) phrases?\b",
+    rf"(?:{_ES}|\b(?:justifi|expli)\w*\b[^.?!\n]{{0,25}}?)\ben (?:una|dos|tres) (?:frases?|oraci\w+)\b",
+    rf"(?:{_IT}|\b(?:giustifica|spiega)\w*\b[^.?!\n]{{0,25}}?)\bin (?:una|due|tre) fras[ei]\b",
+    r"\bодним предложением\b|\bв (?:одном|двух) предложени\w+|用一句话",
 )
 # "Use at most five words", "in ten words or fewer", "Justify it in one sentence": no room for the working.
 _SHORT = _compile_any(
@@ -98,11 +117,23 @@ _SHORT = _compile_any(
     rf"{_BEGINS}(?:{_VERB}|describe|explain|justify|summari[sz]e|define)\b[^.?!\n]{{0,60}}?\bin "
     r"(?:(?:just|exactly|only) )?(?:an?|one|two|three|four|five|a few|\d)(?:(?: or | to |-)(?:two|three|four|five|\d))?"
     r" (?:(?:short|brief|simple|complete|single) )?(?:sentences?|lines?)\b",
-    rf"(?:{_DE}|\b(?:begründe|erkläre)\w*\b[^.?!\n]{{0,25}}?)\bin (?:einem|zwei|drei) (?:\w+ )?s[aä]tz(?:en)?\b",
-    rf"(?:{_FR}|\b(?:justifie|explique)\w*\b[^.?!\n]{{0,25}}?)\ben (?:une|deux|trois) phrases?\b",
-    rf"(?:{_ES}|\b(?:justifi|expli)\w*\b[^.?!\n]{{0,25}}?)\ben (?:una|dos|tres) (?:frases?|oraci\w+)\b",
-    rf"(?:{_IT}|\b(?:giustifica|spiega)\w*\b[^.?!\n]{{0,25}}?)\bin (?:una|due|tre) fras[ei]\b",
-    r"\bодним предложением\b|\bв (?:одном|двух) предложени\w+|用一句话",
+    *_SENTENCES,
+    # "in höchstens drei Wörtern", "en trois mots maximum"
+    r"\b(?:höchstens|maximal|nicht mehr als) \w+ (?:wörtern?|worten?|sätzen?)\b",
+    r"\ben (?:\w+ mots? (?:maximum|au (?:plus|maximum))|(?:au plus|au maximum|moins de|maximum) \w+ mots)\b",
+    r"\ben (?:(?:menos de|como máximo|no más de|máximo) \w+ palabras|\w+ palabras como máximo)\b",
+    r"\bin (?:(?:al massimo|meno di|non più di|massimo) \w+ parole|\w+ parole al massimo)\b",
+    r"\bне (?:более|больше)(?: чем)? \w+ слов\w*",
+    r"(?:不超过|最多|至多)[\d一二两三四五六七八九十百]+个?[字词]|[\d一二两三四五六七八九十百]+个?[字词](?:以内|之内)",
+)
+# "Explain why ice floats.", where nothing else is asked and the explanation is the answer.
+_ONLY_WHY = re.compile(
+    r"\A[^?？]*(?:\b|(?=[解说]))(?:(?:explain|justify|describe)\b[^.?!\n]{0,20}\b(?:why|how)"
+    r"|(?:begründe|erkläre|erläutere)\w*\b[^.?!\n]{0,20}\b(?:warum|weshalb|wie)"
+    r"|(?:explique|justifie)\w*\b[^.?!\n]{0,20}\b(?:pourquoi|comment)"
+    r"|expli(?:ca|que)\b[^.?!\n]{0,20}\b(?:por qué|cómo)|spiega\w*\b[^.?!\n]{0,20}\b(?:perché|come)"
+    r"|(?:объясните|поясните)\b[^.?!\n]{0,20}\b(?:почему|как)|(?:解释|说明)[^。？\n]{0,10}为什么)[^?？]*\Z",
+    re.IGNORECASE,
 )
 # "Explain briefly.", "Justify your answer", but not "Explain nothing" and "Which law explains the tides?".
 _EXPLAIN = _compile_any(
@@ -110,13 +141,23 @@ _EXPLAIN = _compile_any(
     r"(?:explain(?=\s*[.!]|\s+(?:briefly|shortly|why|how|your|in|each|every|the reason)\b)"
     r"|justify(?:\s+your)?|give (?:a|your|the) reasons?\b"
     r"|show (?:your|all|the|every|each) (?:\w+ )?(?:reasoning|work|working|steps?)\b)",
+    rf"{_ALONE}(?:please )?(?:think|reason|work)(?: (?:it )?through)? (?:this |it )?step by step\b",
     r"\bwhy or why not\b|(?:[.?!]\s+|\band )why(?: not)?\?(?:\s*\Z|\n)",
     rf"(?:{_ALONE}|,\s*)(?:begründen?|erklären?|erläutern?|justifiez?|expliquez?|justifi(?:ca|que)|expli(?:ca|que)"
     r"|giustifica|spiega|объясните|поясните|обоснуйте)\b(?! nicht)",
+    # "Muestra los pasos.", "Zeige deinen Rechenweg."
+    rf"{_ALONE}(?:zeigen?|schreiben?|notieren?)(?: sie)? (?:deinen?|den|die|ihren?|alle|jeden) "
+    r"(?:rechenweg|lösungsweg|(?:rechen|zwischen)?schritte?)\b",
+    rf"{_ALONE}(?:montrez?|détaillez?) (?:toutes )?(?:les|tes|vos|chaque|ton) (?:étapes?|calculs?|raisonnement)\b",
+    rf"{_ALONE}muestr[ae] (?:todos )?(?:los|tus|cada|el|tu) (?:pasos?|procedimiento|cálculos?|razonamiento)\b",
+    rf"{_ALONE}mostra(?:te)? (?:tutti )?(?:i|ogni|lo|il) (?:tuoi )?(?:passagg\w+|svolgimento|calcoli|ragionamento)\b",
+    rf"{_ALONE}покажи(?:те)? (?:решение|ход решения|все шаги|каждый шаг|вычисления)\b",
     r"\b(?:und (?:begründe|erkläre)|et (?:justifie|explique)|y (?:justifica|explica)|e (?:giustifica|spiega))\b",
-    r"写出(?:解题|计算|推理|求解)?过程|说明理由|请(?:简要)?(?:解释|说明)|理由を(?:述べ|説明|書)"
+    r"写出(?:解题|计算|推理|求解)?(?:过程|步骤)|说明理由|请(?:简要)?(?:解释|说明)|理由を(?:述べ|説明|書)"
     r"|説明し(?:なさい|てください)",
 )
+# "Answer: dy/dx = ___"
+_OWN_SLOT = re.compile(r"\b(?:answer|solution|result):[^\n]*_{2,}\s*\Z", re.IGNORECASE)
 # "Respond in JSON.", "Return valid XML", "as a JSON object", but neither "Given the JSON ..." nor "reads a JSON file";
 # tables and lists; boxes, tags and backticks; a beginning, an end or a last line that the question words; lines; whole
 # sentences, or a number of them.
@@ -143,9 +184,13 @@ _OWN_FORM = _compile_any(
     r"(?:^|[.?!\n]\s*)(?:start|begin|end|finish) with [\"“'‘«„]",
     rf"{_BEGINS}(?:answer|reply|respond)\b[^.?!\n]{{0,20}}? (?:as|with|in the (?:form|format)) [\"“'‘«„]",
     r"\bone (?:\w+ )?per line\b|\b(?:each|every one|all) on (?:a|its own|their own) (?:new |separate )?lines?\b",
-    r"\bon separate lines\b|\bin the (?:form|format) [\"“'‘]|\b(?:answer|solution|result):[^\n]*_{2,}\s*\Z",
+    r"\bon separate lines\b|\bin the (?:form|format) [\"“'‘]",
+    _OWN_SLOT.pattern,
     rf"{_DE}(?:ganzen|vollständigen) s[aä]tz|{_FR}\bphrases? complètes?\b",
     rf"{_ES}\b(?:frase|oración) completa\b|{_IT}\bfrase completa\b",
+    *_SENTENCES,
+    r"\bein(?:e[nrs]?)? (?:pro|je) zeile\b|\bune? par ligne\b|\bun[oa] (?:por línea|per riga)\b"
+    r"|\bпо одно(?:му|й) (?:в|на) (?:каждой )?строк\w+|每行一[个项条]?",
 )
 # "Answer yes or no.", "Reply in one word", "Answer in French", "the full text of the option": no label.
 _OWN_ANSWER = _compile_any(
@@ -173,6 +218,7 @@ _OWN_TEXT = _compile_any(
     r"\bpassages?\b|\b(?:the|this|following|above) (?:\w+ )?(?:(?<!option )(?<!choice )text|paragraph|story|article"
     r"|extract|excerpt|poem|report|dialogue|conversation|context|scenario)\b|\b(?:text|paragraph)s? (?:above|below)\b",
     r"^\s*(?:context|text|paragraph|story|background)\s*:",
+    r":[^\S\n]*\n[^\S\n]*\n(?!A\))|\n[^\S\n]*\n[\"“«„]",
     r"\b(?:im|der|folgende[rnm]?) (?:text|textes|abschnitt)\b|\b(?:le|du|ce) texte\b|\b(?:el|del|este) texto\b",
     r"\b(?:il|nel|del|questo) testo\b|\bтекст|短文|文章|下文|上文",
 )
@@ -231,6 +277,15 @@ def has_own_text(text: str) -> bool:
     return _OWN_TEXT.search(text) is not None
 
 
+def has_own_slot(text: str) -> bool:
+    """Return whether a question ends with a marked place for its answer, so that no marker can follow it.
+
+    >>> has_own_slot("Find dy/dx. Answer: dy/dx = ___"), has_own_slot("The answer to 2 + 2 is ___")
+    (True, False)
+    """
+    return _OWN_SLOT.search(text) is not None
+
+
 def is_plain(text: str) -> bool:
     """Return whether a question demands nothing of the form of its answer, so that it can be a demonstration.
 
@@ -275,3 +330,12 @@ def asks_for_letter(text: str) -> bool:
     (True, False)
     """
     return _ASKS_FOR_LETTER.search(text) is not None
+
+
+def asks_only_why(text: str) -> bool:
+    """Return whether a question asks for an explanation alone, so that no prompt can demand a form around it.
+
+    >>> asks_only_why("Explain briefly why ice floats."), asks_only_why("Which one floats? Explain why.")
+    (True, False)
+    """
+    return _ONLY_WHY.search(text) is not None

@@ -127,8 +127,9 @@ class PromptForm:
         before, after = (apply_casing(marker, self.text("casing")) for marker in _markers(self.values["markers"]))
         if before and not before.endswith("\n") and starts_with_block(question.text):
             before = before.rstrip() + "\n"
-        # An instruction after the question would follow its own marker of the answer.
-        text = remove_own_markers(question.text) if before or after or instruction else question.text
+        # An instruction after the question would follow its own marker of the answer; other examples have no own ones.
+        is_removed = before or after or instruction or self.n_demonstrations()
+        text = remove_own_markers(question.text) if is_removed else question.text
         fields = {
             "question": self._add_noise(_strip_ends(text), question.id, question.choices),
             "choices": self.text("separator").join(lines),
@@ -165,7 +166,7 @@ class PromptForm:
         fields["labels"] = self.join_labels(longest)
         fields["answer_form"], demands = self._demands(question)
         texts = [self.text("instruction"), *demands]
-        is_followed = len([text for text in texts if text]) > 1 or self.text("placement") == "system"
+        is_followed = len([text for text in texts if text]) > 1 or self._has_text_after()
         if is_followed and texts[0].endswith((":", "：")):
             texts[0] = texts[0][:-1].rstrip() + ("。" if texts[0].endswith("：") else ".")
         noisy = self._add_noise(_join_sentences(texts), "instruction")
@@ -173,6 +174,14 @@ class PromptForm:
         fields["instruction"] = _fill(instruction, fields)
         system, head = _fill(self.system, fields).strip(), _fill(self.head, fields).strip()
         return (_join_parts(system, head), "") if self.text("placement") == "system" else (system, head)
+
+    def _has_text_after(self) -> bool:
+        """Return whether something else than the question or its answer follows the instruction, as a passage does."""
+        placement = self.text("placement")
+        has_passage = bool(_texts(self.values["context"])) and not self.n_demonstrations()
+        return placement == "system" or (
+            has_passage if placement == "before" else bool(_markers(self.values["markers"])[1])
+        )
 
     def _demands(self, question: Question) -> tuple[str, list[str]]:
         """Return the demanded form of the answer, and the sentences that ask for reasoning and for this form."""

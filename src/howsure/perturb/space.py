@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections import Counter
@@ -35,7 +36,9 @@ from howsure.perturb.dimensions import (
 from howsure.perturb.fitting_values import (
     Replacement,
     choose_fitting_value,
+    find_marker_conflict,
     find_misfit,
+    find_unmarked_answer,
     list_spare_values,
     replace_contradicting_values,
 )
@@ -43,7 +46,7 @@ from howsure.perturb.option_references import find_option_references, remove_own
 from howsure.perturb.prompt_texts import read_form, write_form
 from howsure.perturb.question_demands import is_plain
 from howsure.perturb.question_paraphrases import choose_wording, hash_paraphrases
-from howsure.perturb.rendering import PromptForm, build_messages, hash_messages
+from howsure.perturb.rendering import PromptForm, build_messages, hash_messages, remove_own_markers
 from howsure.perturb.surface_noise import NOISE_VERSION
 
 __all__ = ["DrawnValue", "PromptPoint", "Space"]
@@ -371,22 +374,52 @@ class PromptPoint:
         form = self._draw_form(question)
         question = self._reword(question, form)
         values = dict(form.values)
+        reason = self._replace_markers(question, form, values)
         replaced = replace_contradicting_values(question, values)
+        if reason:
+            replaced["markers"] = Replacement(form.values["markers"].name, values["markers"].name, reason)
+        if replaced:
+            form = replace(form, values=values, replaced=replaced)
+        demonstrations = self._demonstrations(form)
+        form = self._mark_answers(form, demonstrations)
         if not question.choices:
-            return replace(form, values=values, replaced=replaced) if replaced else form
-        rendered = (question, *self._demonstrations(form))
+            return form
+        values, replaced = dict(form.values), dict(form.replaced)
         for name in ("enumerator", "separator"):
             misfit = partial(find_misfit, name)
-            language, placement = find_language(values["language"]), str(values["placement"].content)
-            candidates, spare = (
-                [value.resolve(language, placement) for value in group]
-                for group in (self.space.values_of(name), list_spare_values(name))
-            )
-            value, reason = choose_fitting_value(values[name], candidates, spare, rendered, misfit)
+            candidates, spare = self._list_values(name, values)
+            value, reason = choose_fitting_value(values[name], candidates, spare, (question, *demonstrations), misfit)
             if value.content != values[name].content:
                 replaced[name] = Replacement(values[name].name, value.name, reason)
                 values[name] = value
         return replace(form, values=values, replaced=replaced) if replaced else form
+
+    def _replace_markers(self, question: Question, form: PromptForm, values: dict[str, Value]) -> str:
+        """Replace markers that the question or a demonstration has on lines of its own; return why, or ""."""
+        texts = [remove_own_markers(one.text) for one in (question, *self._demonstrations(form))]
+        reason = find_marker_conflict(values["markers"], texts)
+        for used in itertools.chain(*self._list_values("markers", values)) if reason else ():
+            if isinstance(used.content, tuple) and all(used.content) and not find_marker_conflict(used, texts):
+                values["markers"] = used
+                return reason
+        return ""
+
+    def _mark_answers(self, form: PromptForm, demonstrations: list[Question]) -> PromptForm:
+        """Return a form with markers where answers without them could not be told from the questions."""
+        reason = find_unmarked_answer(form.values, demonstrations) if demonstrations else ""
+        if not reason:
+            return form
+        drawn, values = form.values["markers"], itertools.chain(*self._list_values("markers", form.values))
+        used = next(value for value in values if isinstance(value.content, tuple) and all(value.content))
+        replaced = {**form.replaced, "markers": Replacement(drawn.name, used.name, reason)}
+        return replace(form, values={**form.values, "markers": used}, replaced=replaced)
+
+    def _list_values(self, name: str, drawn: Mapping[str, Value]) -> tuple[list[Value], list[Value]]:
+        """Return the values of a dimension and the spare ones, in the language and for the place of a prompt."""
+        language, placement = find_language(drawn["language"]), str(drawn["placement"].content)
+        groups = (self.space.values_of(name), list_spare_values(name))
+        first, spare = ([value.resolve(language, placement) for value in group] for group in groups)
+        return first, spare
 
     def _reword(self, question: Question, form: PromptForm) -> Question:
         """Return a question with the paraphrase that is drawn for it, if it has one, and choices without own labels."""

@@ -18,7 +18,7 @@ from howsure.perturb.dimensions import draw_below
 __all__ = ["NOISE_VERSION", "add_typos", "apply_casing", "apply_spacing", "is_about_spelling", "starts_with_block"]
 
 #: Part of the id of a variant with typing errors or double spaces: it changes when these change.
-NOISE_VERSION = 7
+NOISE_VERSION = 8
 #: Rates of typing errors are multiples of 1 / RESOLUTION.
 RESOLUTION = 10**6
 #: Share of the longer words that must be common English words; otherwise a text is in another language.
@@ -73,7 +73,8 @@ _ABOUT_SPELLING = re.compile(
     r"|encrypt\w*|decrypt\w*|crossword\w*|haiku|poems?|tokens?|tokeni[sz]\w*|ascii|unicode|backwards?|revers\w+"
     r"|concatenat\w*|quot\w+|verbatim|synonyms?|antonyms?|dictionary|written|handwriting|output|indent\w*"
     r"|sort(?:ed|ing)?|sql|quer(?:y|ies)|columns?|python|java(?:script)?|html|css|json|xml|yaml|bash|pseudocode|snippet"
-    r"|databases?|(?:the|this|following|source) code|variables? (?:named|called))\b",
+    r"|databases?|(?:the|this|following|source) code|variables? (?:named|called)|rewrite|rephrase|paraphrase"
+    r"|(?:passive|active) voice)\b",
     re.IGNORECASE,
 )
 _FUNCTION_WORDS = frozenset({"the", "of", "and", "is", "are", "what", "which", "how", "who", "why", "when", "where"})
