@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
@@ -20,7 +21,7 @@ ROWS = [
 COLUMNS = {name: [float(row[name]) if name == "score" else row[name] for row in ROWS] for name in ROWS[0]}
 
 
-@pytest.fixture(params=["path", "text", "paths", "pyarrow", "polars", "read"])
+@pytest.fixture(params=mark_long(["path", "pyarrow", "read", "text", "paths", "polars"], after=3))
 def data(request, tmp_path):
     frame = pa.table(COLUMNS)
     file = tmp_path / "rows.csv"

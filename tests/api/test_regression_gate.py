@@ -341,6 +341,7 @@ def test_results_that_the_experiment_does_not_name_are_not_judged_as_the_candida
         sample_until_decided(relabelled, folder, judge)
 
 
+@pytest.mark.long
 def test_a_run_that_was_interrupted_is_judged_at_the_looks_that_it_would_have_had(tmp_path):
     """The folder holds more generations than the first looks take: they see the first ones, as without interruption."""
     from howsure.api.regression_gate import sample_until_decided
@@ -518,6 +519,7 @@ def test_words_on_broken_questions_are_adjusted_for_several_scores():
     assert "(adjusted p = 0.0079)" in both
 
 
+@pytest.mark.long
 def test_a_loss_within_the_margin_is_sure_after_the_adjustment():
     """p = 2^-5 shows a loss of one score; of two, .0625 shows none."""
     old, new = _frame({"m": [1] * 2000}, k=1), _frame({"m": [0] * 5 + [1] * 1995}, k=1)

@@ -59,6 +59,7 @@ def test_labels_are_given_and_taken_back_by_keys(window, labelling):
     assert sorted(one.verdict for one in read_labels(file).labels.values()).count("CORRECT") == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("look", mark_looks())
 def test_the_pages_can_be_read_by_everyone(window, labelling, look):
     address, _ = labelling

@@ -98,6 +98,7 @@ def test_axe_finds_nothing_serious_on_a_phone(window, made):
     assert _findings(window, only=["scrollable-region-focusable", "target-size", "meta-viewport"]) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("made", mark_pages(["certain", "many", "prompts", "hostile"]), indirect=True)
 def test_paper_shows_all_of_it_as_text(window, made):
     pypdf = pytest.importorskip("pypdf", reason="pypdf reads what was printed")

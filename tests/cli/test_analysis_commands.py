@@ -372,6 +372,7 @@ TASKS = {  # variants, models; model: mean, sd over variants, as Python's statis
 }
 
 
+@pytest.mark.long
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "task", [next(iter(TASKS)), *(pytest.param(name, marks=pytest.mark.long) for name in [*TASKS][1:])]
@@ -411,6 +412,7 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
     assert pair["swapped"] == pytest.approx(oracle.swapped(*map(models.get, ("flan-t5-xl", "vicuna-13b"))), abs=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.shared
 def test_n_star_of_published_scores(rows):
     """A guarantee by seeded simulation: 20,000 orders of 170 variants, cut where the deviation of the mean is allowed."""

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from helpers.inspect_log import write_inspect_log
+from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.cli.options import CommandInputs, follow_files, parse_columns
@@ -203,7 +204,7 @@ def split_tables(text):
 
 
 @pytest.mark.parametrize("width", [80, pytest.param(100, marks=pytest.mark.long)])
-@pytest.mark.parametrize("arguments", MAIN, ids=" ".join)
+@pytest.mark.parametrize("arguments", mark_long([(one,) for one in MAIN], after=10), ids=" ".join)
 def test_no_table_loses_what_it_is_printed_for(howsure, long_names, monkeypatch, arguments, width):
     """By measuring lines and looking up columns, which stand in a header, above the table or once below it."""
     monkeypatch.setenv("COLUMNS", str(width))

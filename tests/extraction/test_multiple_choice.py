@@ -87,7 +87,7 @@ SENTENCES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("labels", mark_long([(labels,) for labels in LABELS], after=2), ids=" ".join)
+@pytest.mark.parametrize("labels", mark_long([(labels,) for labels in LABELS], after=1), ids=" ".join)
 def test_the_last_statement_is_that_of_the_completion_as_a_whole(labels, monkeypatch):
     """The end of a completion is searched first; the result is that of a search of all of it."""
     rng = random.Random(" ".join(labels))

@@ -308,6 +308,7 @@ def test_questions_are_shared_by_models_and_differ_between_populations():
     assert small.answers(5) == large.answers(5)
 
 
+@pytest.mark.long
 def test_variants_shift_the_score_and_interact_with_questions():
     model = SimulatedModel("medium", LARGE)
     logits = np.stack([model.process.logits(f"v{s}") for s in range(40)])

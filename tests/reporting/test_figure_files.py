@@ -258,6 +258,7 @@ def test_no_text_is_cut_at_a_given_height(papers, width, font_size, height):
             assert 72 * height - 14 <= high <= max(72 * height, 20.5 * font_size) + 14, figure.id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_models", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4))])
 def test_no_text_is_cut_where_some_of_the_models_are_drawn(n_models):
     """By hand, as above: the models from the last one on, one of which has a single letter as name."""
@@ -374,6 +375,7 @@ def test_the_drawing_of_a_page_has_every_text_of_the_exported_figure():
         assert any(texts[0])
 
 
+@pytest.mark.long
 def test_figures_with_thousands_of_marks_are_not_drawn_twice_and_the_page_says_so():
     models, questions = [f"m{i:02}" for i in range(40)], [f"q{i:03}" for i in range(120)]
     rng = np.random.default_rng(2)

@@ -207,6 +207,7 @@ ADAPTIVE = (
 )
 
 
+@pytest.mark.long
 def test_an_adaptive_run_that_is_interrupted_ends_as_one_that_is_not(tmp_path):
     whole = sample(ADAPTIVE, tmp_path / "whole")
     assert (whole.done, whole.is_complete) == (2400, True)

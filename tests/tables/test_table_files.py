@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
@@ -260,7 +261,7 @@ NAMED = ["run[1]", "q?", "a*b", "[!a]", "x]y", "d[2]/e[3]", "it's[1]", "**", "~h
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", mark_long(NAMED, after=4))
 def test_the_file_that_is_named_is_the_file_that_is_read(tmp_path, form, name, monkeypatch):
     """Independent: each file holds its own name. Beside it lie the files that the name would match as a pattern."""
     monkeypatch.chdir(tmp_path)
