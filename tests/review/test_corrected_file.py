@@ -113,6 +113,22 @@ def test_a_parquet_file_keeps_its_types(review):
     assert new.to_pydict() == {"id": [1, 3], "q": ["1 + 1?", "3 + 3?"], "a": [2, 6]}
 
 
+@pytest.mark.parametrize("answer", ["about 2", "2.5"])
+def test_an_answer_that_does_not_fit_the_type_of_its_column_is_refused(review, answer):
+    """Arrow makes 2 of 2.5 in a column of integers."""
+    table = pa.table({"id": ["1", "2"], "q": ["1 + 1?", "2 + 2?"], "a": [3, 4]})
+    fields = {"question": "q", "id": "id", "target": "a", "scorer": "exact"}
+    with pytest.raises(InputError, match=r"sums\.parquet: a right answer does not fit the column 'a'"):
+        review("sums.parquet", table, fields, ("1", "mislabeled", answer, "ada"))
+
+
+def test_truth_values_stay_truth_values(review):
+    table = pa.table({"id": ["1", "2"], "q": ["Is 1 even?", "Is 2 even?"], "a": [True, True]})
+    fields = {"question": "q", "id": "id", "target": "a", "scorer": "exact"}
+    _, output, _ = review("even.parquet", table, fields, ("1", "mislabeled", "False", "ada"))
+    assert pq.read_table(output)["a"].to_pylist() == [False, True]
+
+
 def test_the_text_before_the_target_stays(review):
     lines = [json.dumps({"id": str(i), "q": f"{i} + 1?", "a": f"We add 1. #### {i}"}) for i in range(3)]
     _, output, benchmark = review(

@@ -265,11 +265,13 @@ def _replace_target(
 
 
 def _write_like(value: object, text: str) -> object:
-    """Return a text as a number where the value before it was one.
+    """Return a text as a number or a truth value where the value before it was one.
 
-    >>> _write_like(3, "4"), _write_like("3", "4")
-    (4, '4')
+    >>> _write_like(3, "4"), _write_like("3", "4"), _write_like(True, "False")
+    (4, '4', False)
     """
+    if isinstance(value, bool):
+        return {"true": True, "false": False}.get(text.strip().lower(), text)
     if isinstance(value, int | float):
         for kind in (int, float):
             try:
@@ -318,8 +320,19 @@ def _encode_rows(
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(pa.BufferReader(content))
+    arrays = []
+    for field in schema:
+        values = [row[field.name] for _, row in new_rows]
+        try:
+            if pa.types.is_integer(field.type):
+                pa.array([value for value in values if isinstance(value, float)]).cast(field.type)  # 2.5 is no integer
+            arrays.append(pa.array(values, field.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            remedy = "give an answer of the type of the column, or change that in the file of the benchmark"
+            what = f"a right answer does not fit the column {field.name!r}: {error}"
+            raise InputError(what, where=original.name, remedy=remedy) from None
     stream = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([dict(row) for _, row in new_rows], schema=schema), stream)
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), stream)
     return bytes(stream.getvalue().to_pybytes())
 
 
