@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.cpu_time import LONGEST, measure_best
 from helpers.scored_runs import context
 
 from howsure.errors import InputError
 from howsure.extraction.completion_context import CompletionContext
 from howsure.rescoring.rescore import build_run_scorer
 from howsure.scorers import maths
+from howsure.scorers.formula_conclusion import find_conclusion
+from howsure.scorers.formula_text import write_formula
 from howsure.scorers.scorer_parts import ScoringItem
 
 AWKWARD = Path(__file__).parents[1] / "extraction" / "awkward_maths.tsv"
@@ -127,3 +130,29 @@ def test_a_sign_over_and_over_is_too_long_to_parse(repeated, maths_scorer):
 def test_several_boxes_and_an_interval_in_bold_are_one_answer(completion, target, maths_scorer):
     """Kind of truth: readings by hand."""
     assert maths_scorer.score(completion, ScoringItem("b", "q", "v", target, CompletionContext())).score == 1
+
+
+@pytest.mark.parametrize(
+    ("completion", "question", "target", "score"),
+    [
+        ("The area is 25π cm². Its circumference is 10π cm.", "What is the area of the circle?", r"25\pi", 1.0),
+        ("The area is 25π cm². Its circumference is 10π cm.", "What is the area of the circle?", r"10\pi", 0.0),
+        ("The area is 25π cm². Its circumference is 10π cm.", "Find the circumference.", r"10\pi", 1.0),
+        ("The slope is $-2$. The intercept is $7$.", "What is the slope of the line?", "-2", 1.0),
+        ("The slope is $-2$. The intercept is $7$.", "What is the slope of the line?", "7", 0.0),
+    ],
+)
+def test_a_sentence_on_a_quantity_that_the_question_does_not_name_is_left_out(
+    completion, question, target, score, maths_scorer
+):
+    """Kind of truth: readings by hand."""
+    item = ScoringItem("b", "q", "v", target, CompletionContext(question))
+    assert maths_scorer.score(completion, item).score == score
+
+
+@pytest.mark.parametrize("repeated", ["x = 1, y = 2, ", "\n", "\\[ a ", "1 and ", "$1 ", "(1 a", "the aa ", "≈ 1 "])
+def test_a_conclusion_is_found_in_time_that_grows_with_the_length_of_the_text(repeated):
+    """Kind of truth: the processor time of what would be quadratic, far above that of what is linear."""
+    text = repeated * (100_000 // len(repeated))
+    assert measure_best(find_conclusion, text) < LONGEST
+    assert measure_best(write_formula, text[:10_000]) < LONGEST
