@@ -197,7 +197,7 @@ _TURNS_BACK = re.compile(
     r"|profit|more|less|fewer)\b|n['’]t\b|=",
     re.IGNORECASE,
 )
-# A result that a later number in the same sentence does not replace.
+# The right side of an equation.
 _ANY_RESULT = re.compile(r"[=≈](?P<result>[^=≈\n.;]{0,3}\d[\d,]*(?:\.\d+)?)(?!\d|\s?[-+*/×÷])")
 _TURNS = re.compile(
     r"\b(?:so|then|thus|therefore|hence|round\w*|whole|leav\w*|left|remain\w*|answer|but|not|instead|equals?|or|if|wait"

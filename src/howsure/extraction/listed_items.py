@@ -85,7 +85,7 @@ _BE = r"is|are|was|were|son|sind|sont|sono|são|waren|eran|étaient"
 _NAMES = (
     r"includes?|included|contains?|contained|consists? of|comprises?|mentions?|mentioned|names?|named|called|namely"
     r"|lists?|listed|reports?|reported|needs?|requires?|required|features?|borders?|uses?|used|has|have|had|identifies"
-    r"|visits?|visited|as follows|such as"
+    r"|visits?|visited|sees?|saw|there['’]s|as follows|such as"
 )
 _VERB = re.compile(
     rf"\b(?:{_BE}|{_NAMES})\b\s*:?\s+(?:all\s+|both\s+|either\s+|the following:?\s+)?(?=\S)", re.IGNORECASE
@@ -105,6 +105,7 @@ _BUT_ONLY = re.compile(r"^(?:but|however),? (?:in the end )?(?:only|just)\s+", r
 _REMARK = re.compile(
     r",\s+(?:which|who|whose|where|because|since|as|although|though|with|all|respectively|based|according)"
     r"\b(?! well as\b).*$|\s+because\b.*$"
+    r"|,\s+and (?:both|all|they|it|these|each)\b.*$"
     r"|\s+[–—-]\s+.*$|—.*$|,?\s*(?:\betc\b\.?|\band so on|\bamong others|…|\.\.\.)\s*$"
     r"|\s+as (?!well\b)[a-z]+$|,?\s+(?:in (?:that|this) order|respectively)\s*$",
     re.IGNORECASE | re.DOTALL,
@@ -473,9 +474,13 @@ def _list_parts(sentence: str, question: str) -> Iterator[str]:
 def _cut_end(series: str, question_words: set[str]) -> str:
     """Return a series without the words of the question at its end: "Ann and Ben" of "Ann and Ben came."."""
     last = next((separator.end() for separator in reversed(list(SEPARATOR.finditer(series)))), 0)
-    words = series[last:].split(" ")
-    while len(words) > 1 and words[-1].islower() and (words[-1] in _DID or _is_known(words[-1], question_words)):
-        words.pop()
+    words = all_words = series[last:].split(" ")
+    while len(words) > 1 and words[-1].islower():
+        is_repeated = words[-1] in _DID or _is_known(words[-1], question_words)
+        # "on the table": what stands before words of the question belongs to them.
+        if not is_repeated and (words == all_words or words[-1] not in FUNCTION_WORDS):
+            break
+        words = words[:-1]
     return series[:last] + " ".join(words)
 
 
