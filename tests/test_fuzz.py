@@ -19,7 +19,7 @@ from howsure.store.schema import Response
 EXAMPLES = Path(__file__).parent / "readers/logs/examples"
 #: Cases of each kind in `make slow`.
 MANY = {"experiments": 6000, "command lines": 4000, "tables": 4000, "logs": 3000, "run folders": 3000}
-FEW = 40
+FEW = 20
 QUESTIONS, GENERATIONS, MODELS = 8, 3, ("m0", "m1")
 
 

@@ -390,6 +390,7 @@ def _write_variants(path, rights, generations=5):
     return path
 
 
+@pytest.mark.long
 def test_variants_are_paired_where_both_have_them(tmp_path):
     """The candidate is right in variant a, where it has no generation of b: not a pass, since b is missing."""
     base = _write_variants(tmp_path / "base.csv", {"a": 5, "b": 2})

@@ -314,6 +314,7 @@ def test_a_plan_with_variants(rows, howsure, table):
     assert "n_variants" in out
 
 
+@pytest.mark.long
 def test_the_frontier_is_the_best_design_of_each_budget(rows, table):
     found = rows("plan", table, "--budget", "1600", "--frontier", "--max-variants", "20", "--questions", "500")
     for row, budget in zip(found, (1600, 800, 400, 200, 100), strict=False):
@@ -506,6 +507,7 @@ def page_of(path):
     )
 
 
+@pytest.mark.long
 def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_path):
     """By hand: a column per model, or dimensions in columns; intervals, n* and effects are those of the command."""
     html = tmp_path / "wide.html"

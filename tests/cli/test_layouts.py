@@ -99,7 +99,7 @@ LAYOUTS = [
     lists_of_scores,
 ]
 #: Layouts that are read every day, and whether the benchmark is named.
-EVERYDAY = [(a_file_per_model, True), (a_folder_per_model, False), (completions_in_a_file_per_model, True)]
+EVERYDAY = [(a_folder_per_model, False), (completions_in_a_file_per_model, True)]
 
 
 def cells_of(data, **options):

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
@@ -35,17 +36,20 @@ def test_a_row_per_question_and_a_column_per_model(tmp_path):
 @pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 @pytest.mark.parametrize(
     "text",
-    [
-        "question,a,b\n1,pass,fail\n2,pass,pass\n",
-        ",a,b\n1,C,I\n2,C,C\n",
-        "task,a_correct,b_correct\n1,yes,no\n2,yes,yes\n",
-        "question,category,a,a_stderr,b,b_stderr,tokens,difficulty\n1,x,1,.1,0,.1,17,2\n2,y,1,.2,1,.3,19,3\n",
-        "question,a (%),b (%)\n1,100,0\n2,100,100\n",
-        "model,1,2\na,1,1\nb,0,1\n",
-        "question,a,b\n1,1,0\n2,1,1\nmean,1,0.5\n",
-        "question,a,b\n1,1,0\n2,1,1\nTotal,2,1\n",
-        "question,a,b\n1,100%,0%\n2,100%,100%\nAverage,100%,50%\n",
-    ],
+    mark_long(
+        [
+            "question,a,b\n1,pass,fail\n2,pass,pass\n",
+            ",a,b\n1,C,I\n2,C,C\n",
+            "task,a_correct,b_correct\n1,yes,no\n2,yes,yes\n",
+            "question,category,a,a_stderr,b,b_stderr,tokens,difficulty\n1,x,1,.1,0,.1,17,2\n2,y,1,.2,1,.3,19,3\n",
+            "question,a (%),b (%)\n1,100,0\n2,100,100\n",
+            "model,1,2\na,1,1\nb,0,1\n",
+            "question,a,b\n1,1,0\n2,1,1\nmean,1,0.5\n",
+            "question,a,b\n1,1,0\n2,1,1\nTotal,2,1\n",
+            "question,a,b\n1,100%,0%\n2,100%,100%\nAverage,100%,50%\n",
+        ],
+        after=5,
+    ),
 )
 def test_shapes_that_say_the_same(tmp_path, text):
     path = tmp_path / "t.csv"
