@@ -10,6 +10,7 @@ import pytest
 from helpers.judged_runs import write_judged_run
 
 import howsure as hs
+from howsure.api.judged_results import describe_labels
 from howsure.errors import InputError, UnknownNameError
 from howsure.judging.random_labels import Label, append_lines, draw_sample, read_labels, read_tasks
 
@@ -171,3 +172,16 @@ def test_a_table_is_corrected_by_its_own_labels_whatever_its_first_generation_is
     path.write_text("\n".join(["model,question,generation,judge_score,human", *lines]) + "\n")
     result = hs.score(hs.read(path, columns={"score": "judge_score"}), calibrate=path)
     assert result["n_labels"].tolist() == [16, 16]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_labels_of_one_generation_are_of_the_generation_of_that_number_in_the_table(tmp_path, first):
+    """By hand: people agree with the judge in each second generation, and in no first one."""
+    rows = [(m, f"q{i}", g, i % 2 if g else 1 - i % 2, i % 2) for m in "ab" for i in range(12) for g in (0, 1)]
+    judged, labels = tmp_path / "judged.csv", tmp_path / "labels.csv"
+    lines = [f"{m},{q},{g + first},{j}" for m, q, g, j, _ in rows]
+    judged.write_text("\n".join(["model,question,generation,judge_score", *lines]) + "\n")
+    lines = [f"{m},{q},{g + first},{h}" for m, q, g, _, h in rows if g == 1]
+    labels.write_text("\n".join(["model,question,generation,human", *lines]) + "\n")
+    (line, *_) = describe_labels(hs.read(judged, columns={"score": "judge_score"}), labels)
+    assert "right of 1.000 of what people score right, and wrong of 1.000" in line

@@ -316,7 +316,6 @@ NAMES = (
 )
 
 
-@pytest.mark.long
 def test_only_the_run_folder_is_written(tmp_path):
     """Whatever question ids, labels, models, fingerprints, request ids, reasons and completions look like."""
     names = [name.format(root=tmp_path) for name in NAMES]

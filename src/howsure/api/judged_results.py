@@ -505,7 +505,8 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []
     is_table = results is not None and len(tables) == len(results.sources)
     sources = [] if is_table else _require_judged(data)
-    file: LabelFile = read_labels(Path(labels))
+    first_generation = tables[0].first_generation() if is_table and tables else None
+    file: LabelFile = read_labels(Path(labels), first_generation=first_generation)
     if not file.labels:
         remedy = "label some completions first: howsure review --random N --labels FILE FOLDER"
         raise InputError("no line has a score or a verdict", where=str(labels), remedy=remedy)

@@ -170,7 +170,7 @@ class LabelFile(NamedTuple):
         return measure_agreement(*verdicts, reviewers=pair, level=level)
 
 
-def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
+def read_labels(path: Path, *, missing: bool = False, first_generation: int | None = None) -> LabelFile:
     """Read a file of labels.
 
     Parameters
@@ -179,6 +179,8 @@ def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
         The file.
     missing
         Whether a file that does not exist is read as one without lines.
+    first_generation
+        The lowest number of a generation in the table that is labelled; None for run folders, which count from 1.
 
     Raises
     ------
@@ -196,7 +198,7 @@ def read_labels(path: Path, *, missing: bool = False) -> LabelFile:
     labels: dict[tuple[CompletionKey, str], Label] = {}
     lines = list(_read_lines(path, content))
     # A table whose generations are numbered from 0 is read as one from 1, and so are labels.
-    is_from_0 = any(one.generation == 0 for _, one in lines)
+    is_from_0 = first_generation == 0 or any(one.generation == 0 for _, one in lines)
     for place, line in lines:
         has_generation = is_from_0 and line.generation != _NO_GENERATION
         one = msgspec.structs.replace(line, generation=line.generation + 1) if has_generation else line

@@ -60,7 +60,7 @@ AnswerKind = Literal["answer", "unparsed", "unscored", "failed"]
 _KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
 GenerationKind = Literal["correct", "in-between", "wrong", "unparsed", "unscored", "failed"]
-"""What became of a generation: a score of 1 is correct, of 0 wrong, and one above 0 and below 1 in-between."""
+"""What became of a generation: a score of 1 is correct, of 0 wrong, and any other in-between, such as 3 of 10."""
 GENERATION_KINDS: tuple[GenerationKind, ...] = get_args(GenerationKind)
 
 
@@ -184,7 +184,7 @@ def classify_generations(table: pa.Table, *, has_answers: bool) -> NDArray[np.ui
 
     correct, between, wrong, unparsed, unscored, failed = range(len(GENERATION_KINDS))
     score = table["score"].to_numpy().astype(float)  # NaN where null
-    kinds = np.select([score >= 1, score > 0], [correct, between], wrong)
+    kinds = np.select([score == 1, score == 0], [correct, wrong], between)
     if has_answers:
         kinds[table["answer"].is_null().to_numpy()] = unparsed
     kinds[np.isnan(score)] = failed

@@ -24,7 +24,15 @@ from howsure.store.manifest import Manifest, load
 from howsure.store.responses import is_run
 from howsure.tables.file_contents import find_content_format
 from howsure.tables.frames import FrameLike, is_frame
-from howsure.tables.read_table import UNNAMED, TableNames, describe_table, read_cells, read_cubes, read_runs
+from howsure.tables.read_table import (
+    UNNAMED,
+    TableNames,
+    describe_table,
+    read_cells,
+    read_cubes,
+    read_first_generation,
+    read_runs,
+)
 from howsure.tables.table_files import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
 
 if TYPE_CHECKING:
@@ -146,6 +154,10 @@ class TableSource:
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation; see `tables.read_table.read_runs`."""
         return self._read(read_runs) or {}
+
+    def first_generation(self) -> int | None:
+        """Return the lowest number of a generation in the table; None where generations are not numbered."""
+        return read_first_generation(self.table, self.columns, name=str(self.path), names=self.names)
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant; see `tables.read_table.read_cubes`."""

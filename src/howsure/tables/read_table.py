@@ -142,6 +142,18 @@ def read_runs(
     return {benchmark: drop_summaries(_name(table, name), each) for benchmark, each in runs.items()}
 
 
+def read_first_generation(
+    table: str | Path | FrameLike,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    names: TableNames = UNNAMED,
+) -> int | None:
+    """Read the lowest number of a generation; None where generations are not numbered. Parameters: see `read_cells`."""
+    options = names.extend(TableOptions(columns or {}))
+    return _group(table, options, lambda rows, **_: rows_to_cells.find_first_generation(rows), name, names.benchmark)[0]
+
+
 def read_cubes(
     table: str | Path | FrameLike,
     columns: Mapping[str, str] | None = None,

@@ -126,6 +126,11 @@ def make_runs(
     return dict(sorted(runs.items()))
 
 
+def find_first_generation(frame: IntoFrame) -> int | None:
+    """Return the lowest number of a generation, before runs are counted from 1; None where they are not numbered."""
+    return grouping.find_first_generation(_wrap_lazily(frame))
+
+
 def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], str]:
     """Find the day on which each generation of a benchmark and model was made: the one of most of its questions.
 
