@@ -207,6 +207,16 @@ def test_a_table_of_judged_scores_is_corrected_by_labels(howsure, run, tmp_path)
         assert [row[name] for row in scores] == (wanted if name == "model" else pytest.approx(wanted))
     columns = {"score": "judge_score"}
     assert set(hs.judge_errors(hs.read(table, columns=columns), table)["test"]) == {"self-preference"}
+    judged = hs.read(table, columns=columns)
+    with pytest.warns(HowsureWarning, match="people's labels correct the headline"):
+        written = hs.report(judged, tmp_path / "page.html", texts=False, static_figures=False, calibrate=table)
+    page = written.read_text(encoding="utf-8")
+    [verdict] = re.findall(r'<p class="verdict">(.*?)</p>', page)
+    best = max(whole, key=lambda row: row["score"])
+    assert f"Corrected by people&#39;s labels, {best['model']} has the highest score, {best['score']:.3f}" in verdict
+    assert "people&#39;s labels correct the headline" in page
+    assert "judge&#39;s scores were read from a table" in page
+    assert "The judge is" not in page
     twice = tmp_path / "twice.csv"
     twice.write_text("model,question,judge_score,human\na,q1,1,1\na,q1,0,1\n")
     with pytest.raises(InputError, match="several rows"):
@@ -371,13 +381,37 @@ def test_rejected_questions_are_left_out_of_corrected_scores(run, tmp_path):
 
 
 def test_labels_for_a_report_that_no_judge_scored_are_refused(tmp_path):
-    table = tmp_path / "t.csv"
+    table, experiment, run = tmp_path / "t.csv", tmp_path / "exp.yaml", tmp_path / "exp"
     table.write_text("model,question,score\na,1,1\na,2,0\nb,1,0\nb,2,1\n")
-    result = CliRunner().invoke(cli, ["report", str(table), "-o", str(tmp_path / "r.html"), "--calibrate", str(table)])
+    experiment.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 1, limit: 5}")
+    hs.run(experiment)
+    result = CliRunner().invoke(cli, ["report", str(run), "-o", str(tmp_path / "r.html"), "--calibrate", str(table)])
     assert result.exit_code != 0
     assert "no judge has scored these results" in str(result.exception) + result.output
     plain = hs.report(table, tmp_path / "r.html", static_figures=False).read_text(encoding="utf-8")
     assert "The judge is" not in plain
+    assert "judge&#39;s scores were read" not in plain
+
+
+def test_a_table_with_too_few_labels_has_the_judges_scores_in_its_report(tmp_path):
+    """One label of each model corrects nothing; the second benchmark has no label at all."""
+    table = tmp_path / "t.csv"
+    rows = [
+        f"{benchmark},{model},q{i},{i % 2},{'1' * (benchmark == 'one' and i == 0)}"
+        for benchmark in ("one", "two")
+        for model in "ab"
+        for i in range(10)
+    ]
+    table.write_text("benchmark,model,question,judge_score,human\n" + "\n".join(rows) + "\n")
+    judged = hs.read(table, columns={"score": "judge_score"})
+    with pytest.warns(HowsureWarning, match="too few to correct the score of any model"):
+        written = hs.report(judged, tmp_path / "site", texts=False, static_figures=False, calibrate=table)
+    index, [one], [two] = written, *(list((tmp_path / "site").glob(f"*{name}*.html")) for name in ("one", "two"))
+    assert "too few to correct" in index.read_text(encoding="utf-8")
+    assert "too few to correct" in one.read_text(encoding="utf-8")
+    page = two.read_text(encoding="utf-8")
+    assert "No row is labelled by people, so that these scores are the judge&#39;s opinion." in page
+    assert "howsure review" not in page
 
 
 def test_only_the_benchmarks_that_are_read_are_corrected(tmp_path):

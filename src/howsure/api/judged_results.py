@@ -303,7 +303,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     Parameters
     ----------
     data
-        Results; those that no judge scored have no summary.
+        Results; those that no judge scored have no summary. The scores of a table are a judge's where labels are given.
     labels
         File of people's labels, or None.
 
@@ -315,7 +315,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     Raises
     ------
     InputError
-        When labels are given, and no judge scored the results, or they are of other completions.
+        When labels are given, and no judge scored the results of a run folder, or they are of other completions.
     """
     from howsure.judging.judge_run import find_judge
     from howsure.judging.random_labels import read_labels
@@ -327,10 +327,12 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     from howsure.reporting.report_data import JudgeSummary
     from howsure.stats.judges import measure_judge_noise
 
-    if labels is not None:
-        _require_judged(data)
-        _read_labelled(data, labels)  # refuses what cannot be corrected, in one line
     file = None if labels is None else read_labels(Path(labels))
+    if file is not None and labels is not None:
+        labelled = _read_labelled(data, labels)  # refuses what cannot be corrected, in one line
+        if not list_judged_sources(data.sources):
+            # A table: it has the judge's scores, and does not say which judge gave them.
+            return {one.benchmark: JudgeSummary(completions=one, agreements=file.agreements()) for one in labelled}
     summaries: dict[str, list[JudgeSummary]] = {}
     for source in list_judged_sources(data.sources):
         scorer = str(source.scorer)
@@ -359,12 +361,14 @@ def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -
     Parameters
     ----------
     notes
-        Notes of the results.
+        Notes of the results. A table has none on its judge; one is added where people labelled its rows.
     judges
         The judges of the benchmarks that the notes are of.
     """
     from howsure.reporting.formatting import join_names
 
+    if any(one.is_table and one.completions.n_labels.any() for one in judges.values()):
+        notes = [*notes, JUDGED]
     corrected = [name for name, one in judges.items() if one.is_corrected]
     if not corrected:
         has_labels = any(one.completions.n_labels.any() for one in judges.values())

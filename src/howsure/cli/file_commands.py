@@ -67,8 +67,8 @@ from howsure.errors import InputError
     "--calibrate",
     type=PATH,
     metavar="LABELS",
-    help="Of a run that a judge scored: add the errors of the judge, and correct the headline and the table of scores "
-    "by people's labels, as howsure review --random N makes them.",
+    help="Of a run that a judge scored, or a table with a judge's scores: add the errors of the judge, and correct the "
+    "headline and the table of scores by people's labels, as howsure review --random N makes them.",
 )
 def report(
     inputs: CommandInputs,

@@ -44,10 +44,10 @@ class JudgeSummary:
 
     Attributes
     ----------
-    model, template
-        Label of the model that judges, and name of its template.
     completions
         The judged completions, with people's labels where there are some.
+    model, template
+        Label of the model that judges, and name of its template; None for the judge's scores of a table.
     noise
         Noise of the verdicts; None for a judge of pairs.
     positions
@@ -56,12 +56,17 @@ class JudgeSummary:
         Agreement of each pair of reviewers.
     """
 
-    model: str
-    template: str
     completions: JudgedCompletions
+    model: str | None = None
+    template: str | None = None
     noise: JudgeNoise | None = None
     positions: PositionEffect | None = None
     agreements: Sequence[LabelAgreement] = ()
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the judge's scores were read from a table, which does not say whose they are."""
+        return self.model is None
 
     @property
     def is_corrected(self) -> bool:

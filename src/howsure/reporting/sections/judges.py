@@ -115,13 +115,22 @@ def describe_judge(summary: JudgeSummary, scores: CalibratedScores, *, level: fl
         Coverage of the intervals, in (0, 1).
     """
     data = summary.completions
-    yield f"The judge is {summary.model}, with the template {summary.template}."
-    yield from _describe_unreadable(data)
-    if summary.positions is not None:
-        yield from _describe_positions(summary.positions)
+    if summary.is_table:
+        yield (
+            "The judge's scores were read from a table, with one score of each completion, so that the noise of the "
+            "judge is unknown."
+        )
     else:
-        yield from _describe_noise(summary.noise, level)
+        yield f"The judge is {summary.model}, with the template {summary.template}."
+        yield from _describe_unreadable(data)
+        if summary.positions is not None:
+            yield from _describe_positions(summary.positions)
+        else:
+            yield from _describe_noise(summary.noise, level)
     if not data.n_labels.any():
+        if summary.is_table:
+            yield "No row is labelled by people, so that these scores are the judge's opinion."
+            return
         yield (
             "No labels by people were given, so that these scores are the judge's opinion: howsure review --random "
             "collects labels, and howsure report --calibrate takes them."
