@@ -429,3 +429,13 @@ def test_only_the_benchmarks_that_are_read_are_corrected(tmp_path):
     assert hs.judge_noise(one)["benchmark"].tolist() == ["directions-small"]
     plans = plan_verdicts(one, budget=100, verdict_cost=1)
     assert set(plans["benchmark"]) == {"directions-small"}
+
+
+def test_verdicts_are_no_answers_on_which_models_agree_against_a_target(tmp_path):
+    """By hand: all models are judged wrong on the first questions, where they answered otherwise than each other."""
+    run = write_judged_run(tmp_path / "run", n_questions=30, generations=1, wrong={"a": 5, "b": 5, "c": 5})
+    results = hs.read(run)
+    assert results.answers() == {}
+    assert "models_agreeing" not in hs.audit(results)
+    with pytest.raises(InputError, match="there are no answers, which majority@k needs"):
+        hs.attempts(results, k=[1], majority=True)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.logs.log_source import LogSource
-from howsure.readers.run_source import RunSource
+from howsure.readers.run_source import RunSource, is_judged
 from howsure.readers.sources import Source, TableSource
 from howsure.readers.table_log import TableLogReader
 from howsure.safe_text import inflect_text
@@ -211,7 +211,7 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
     -------
     dict of str to AnswerCounts
         By benchmark. Counts of several sources add up; models, questions and answers are sorted by name. A benchmark
-        whose sources keep no answers, such as a table, is left out.
+        whose sources keep no answers, such as a table or what a judge scored, is left out.
 
     Warns
     -----
@@ -242,6 +242,8 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
 
 def _count_source(source: Source) -> pa.Table | None:
     """Return a row of counts for each model, question and answer of a source; None if it stores no answers."""
+    if is_judged(source):
+        return None
     if isinstance(source, RunSource):
         return _sum_rows(source.read_rows([*_KEY, "score", "status"]))
     if isinstance(source, TableSource):
@@ -388,12 +390,14 @@ def count_variant_answers(sources: Sequence[Source], cubes: Iterable[Cube]) -> d
     Returns
     -------
     dict of str to VariantAnswers
-        By benchmark; empty when a source keeps no answers or was sampled in stages. Cubes with nested variants are
-        left out.
+        By benchmark; empty when a source keeps no answers, as one that a judge scored, or was sampled in stages. Cubes
+        with nested variants are left out.
     """
     import pyarrow as pa
     from pyarrow import compute
 
+    if any(map(is_judged, sources)):
+        return {}
     tables = [table for source in sources if (table := _read_scored_rows(source)) is not None]
     if len(tables) < len(sources):
         return {}

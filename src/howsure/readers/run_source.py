@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["RunSource", "has_answers", "list_judged_sources"]
+__all__ = ["RunSource", "has_answers", "is_judged", "list_judged_sources"]
 
 _COLUMNS = (*KEY, "score", "answer", "created")
 #: Note on scores that a judge gave.
@@ -325,8 +325,9 @@ def _lacks_journal(path: Path, about: manifests.Manifest) -> bool:
 
 def list_judged_sources(sources: Iterable[object]) -> list[RunSource]:
     """Return the run folders whose scores a judge gave."""
-    return [
-        source
-        for source in sources
-        if isinstance(source, RunSource) and source.scorer is not None and source.scorer.startswith("judge:")
-    ]
+    return [source for source in sources if isinstance(source, RunSource) and is_judged(source)]
+
+
+def is_judged(source: object) -> bool:
+    """Return whether a source is a run folder whose scores a judge gave; what it has as answers are the verdicts."""
+    return isinstance(source, RunSource) and source.scorer is not None and source.scorer.startswith("judge:")
