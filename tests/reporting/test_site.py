@@ -17,9 +17,10 @@ import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.evaluations import read
 from howsure.reporting import page, site
-from howsure.reporting.report_data import ReportData, ReportOptions
+from howsure.reporting.report_data import JudgeSummary, ReportData, ReportOptions
 from howsure.reporting.site import choose_file_names, render_index, summarize_benchmark, write_report
 from howsure.stats.core.cells import Cells
+from howsure.stats.judges import JudgedCompletions
 
 ROOT = Path(__file__).resolve().parents[2]
 NOISES = ROOT / "../shared/data/all_the_noises"
@@ -44,6 +45,34 @@ def bare(monkeypatch):
 
     monkeypatch.setattr(site, "build_page", built)
     return asked
+
+
+@pytest.mark.parametrize(
+    ("labelled", "models", "said"),
+    [
+        ([], "ab", None),
+        (["one"], "ab", "on the page of one; here and in the combined test they are the judge's own"),
+        (["one", "two"], "ab", "on the pages of one and two; here and in the combined test they are the judge's own"),
+        (["one"], "a", "on the page of one; here they are the judge's own"),
+    ],
+)
+@pytest.mark.usefixtures("bare")
+def test_the_matrix_of_scores_says_that_labels_correct_other_scores_than_these(tmp_path, labelled, models, said):
+    """All judged completions have a label, or none."""
+    parts = {name: cells(name, tuple(models), generations=1, seed=i) for i, name in enumerate(("one", "two"))}
+    judges = {}
+    for name, one in parts.items():
+        model, question = np.indices(one.n.shape)
+        scores = one.total.ravel()
+        labels = scores if name in labelled else np.full(scores.shape, np.nan)
+        completions = JudgedCompletions(
+            name, one.models, one.questions, model.ravel(), question.ravel(), scores, labels
+        )
+        judges[name] = JudgeSummary(completions=completions)
+    path = write_report(tmp_path / "site", ReportData(list(parts.values()), judges=judges))
+    text = path.read_text(encoding="utf-8").replace("&#39;", "'")
+    matrix = text[text.index("How good is each model") : text.index("Who is ahead?")]
+    assert said in matrix if said else "People's labels" not in text
 
 
 @pytest.fixture(scope="module")

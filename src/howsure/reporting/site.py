@@ -18,7 +18,7 @@ from howsure.errors import InputError
 from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json
 from howsure.reporting.figure_files import FigureStyle, format_csv, write_figures
-from howsure.reporting.formatting import format_count, format_number, format_share
+from howsure.reporting.formatting import format_count, format_number, format_share, join_names
 from howsure.reporting.page import Page, build_page, names_benchmark
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
@@ -115,15 +115,23 @@ class ScoreMatrix:
         test, each as text and as the number that it is sorted by; None where it is unknown.
     statement
         What all benchmarks say together, or why nothing is said; empty for a single model.
+    correction
+        That these scores are a judge's own, where people's labels correct those on pages of benchmarks; else empty.
     """
 
     benchmarks: tuple[tuple[str, str], ...]
     rows: tuple[tuple[str, tuple[tuple[str, float | None], ...]], ...]
     statement: str
+    correction: str = ""
 
 
 def build_score_matrix(
-    benchmarks: Sequence[Cells], files: Mapping[str, str], *, reference: str | None = None, level: float = 0.95
+    benchmarks: Sequence[Cells],
+    files: Mapping[str, str],
+    *,
+    reference: str | None = None,
+    level: float = 0.95,
+    corrected: Sequence[str] = (),
 ) -> ScoreMatrix:
     """Return the scores of all models on several benchmarks, and the combined test against a reference.
 
@@ -138,6 +146,8 @@ def build_score_matrix(
         score on every benchmark.
     level
         Level of the combined test.
+    corrected
+        Benchmarks whose pages have a judge's scores corrected by people's labels.
     """
     averages = average_over_benchmarks(benchmarks)
     models, table, means = averages.models, averages.scores, averages.mean
@@ -182,7 +192,21 @@ def build_score_matrix(
         numbers = [*table[m].tolist(), float(means[m]), p]
         cells_of_row = [(text, None if math.isnan(x) else x) for text, x in zip(texts, numbers, strict=True)]
         rows.append((models[m], tuple(cells_of_row)))
-    return ScoreMatrix(tuple((cells.benchmark, files[cells.benchmark]) for cells in benchmarks), tuple(rows), statement)
+    return ScoreMatrix(
+        tuple((cells.benchmark, files[cells.benchmark]) for cells in benchmarks),
+        tuple(rows),
+        statement,
+        _describe_correction(corrected, has_test=bool(p_of)),
+    )
+
+
+def _describe_correction(corrected: Sequence[str], *, has_test: bool) -> str:
+    """Return which scores people's labels correct on pages of benchmarks and not here; empty without such scores."""
+    if not corrected:
+        return ""
+    pages = f"the {'page' if len(corrected) == 1 else 'pages'} of {join_names(corrected)}"
+    here = "here and in the combined test" if has_test else "here"
+    return f"People's labels correct the scores on {pages}; {here} they are the judge's own."
 
 
 def _describe_reference(reference: str, counts: DecidedCounts, *, has_means: bool, on_all: bool) -> str:
@@ -286,6 +310,11 @@ def write_report(
                 {name: f"{file}.html" for name, file in names.items()},
                 reference=options.reference,
                 level=options.level,
+                corrected=[
+                    cells.benchmark
+                    for cells in benchmarks
+                    if cells.benchmark in data.judges and data.judges[cells.benchmark].is_corrected
+                ],
             ),
         ),
     )

@@ -105,6 +105,17 @@ def test_a_model_whose_score_cannot_be_corrected_has_no_test_and_a_reason():
     assert page.count_pairs() == (1, 6)
 
 
+def test_one_of_several_models_with_a_corrected_score_is_not_called_the_highest():
+    """Nobody labelled a, which is first by the judge."""
+    cells, summary = judged_run(*REVERSED, unlabelled=["a"])
+    text = describe(cells, summary)
+    assert re.match(r"Corrected by people's labels, b scores 0\.\d+ \(95% interval", text)
+    assert "No other model has labels enough for a corrected score." in text
+    assert "b has the highest" not in text
+    assert "No test" not in text
+    assert text.endswith("By the judge's own scores, a is the highest, 0.800.")
+
+
 def test_models_that_the_labels_do_not_tell_apart_are_not_called_distinguishable():
     cells, summary = judged_run({"a": 0.5, "b": 0.6, "c": 0.2}, {"a": 0.5, "b": 0.6, "c": 0.2}, n_labels=40)
     p_holm = compare_corrected(summary.completions)

@@ -95,11 +95,15 @@ def describe_corrected_verdict(corrected: CorrectedScores) -> str:
     start = "Corrected by people's labels,"
     if len(scores.models) == 1:
         return f"{start} {best[0]} scores {error}; the judge's own score is {judged}."
-    if len(best) > 1:
-        text = f"{start} {join_names(best)} share the highest score, {value}."
+    if np.sum(np.isfinite(scores.score)) == 1:
+        text = f"{start} {best[0]} scores {error}; the judge's own score of it is {judged}."
+        text += " No other model has labels enough for a corrected score."
     else:
-        text = f"{start} {best[0]} has the highest score, {error}; the judge's own score of it is {judged}."
-    text = " ".join([text, *_describe_tests(corrected, best[0])])
+        if len(best) > 1:
+            text = f"{start} {join_names(best)} share the highest score, {value}."
+        else:
+            text = f"{start} {best[0]} has the highest score, {error}; the judge's own score of it is {judged}."
+        text = " ".join([text, *_describe_tests(corrected, best[0])])
     own = {model: score for model, score in corrected.judge_scores.items() if np.isfinite(score)}
     first = max(own, key=lambda model: own[model])
     if own[first] > own.get(best[0], -np.inf):
