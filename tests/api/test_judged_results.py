@@ -17,6 +17,7 @@ from howsure.api.judged_results import describe_labels, open_sample, plan_verdic
 from howsure.cli import cli
 from howsure.errors import HowsureWarning, InputError
 from howsure.judging.random_labels import append_lines
+from howsure.review.queue import RunTexts, build_queue
 from howsure.store.responses import read
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*a judge's opinion:howsure.errors.HowsureWarning")
@@ -412,6 +413,14 @@ def test_a_table_with_too_few_labels_has_the_judges_scores_in_its_report(tmp_pat
     page = two.read_text(encoding="utf-8")
     assert "No row is labelled by people, so that these scores are the judge&#39;s opinion." in page
     assert "howsure review" not in page
+
+
+def test_the_review_of_a_judged_run_has_its_questions_and_suspects_none(tmp_path):
+    """All completions of half of the questions are judged wrong: the models share a verdict, and no other answer."""
+    run = write_judged_run(tmp_path / "run", n_questions=20, generations=2, wrong={"a": 20, "b": 20, "c": 20})
+    queue = build_queue(RunTexts([run]))
+    assert len(queue) == 20
+    assert not any(entry.evidence.is_outvoted or entry.evidence.is_on_map for entry in queue)
 
 
 def test_only_the_benchmarks_that_are_read_are_corrected(tmp_path):

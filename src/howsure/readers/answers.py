@@ -211,7 +211,7 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
     -------
     dict of str to AnswerCounts
         By benchmark. Counts of several sources add up; models, questions and answers are sorted by name. A benchmark
-        whose sources keep no answers, such as a table or what a judge scored, is left out.
+        whose sources keep no answers, such as a table, is left out. Generations that a judge scored have no answer.
 
     Warns
     -----
@@ -242,10 +242,9 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
 
 def _count_source(source: Source) -> pa.Table | None:
     """Return a row of counts for each model, question and answer of a source; None if it stores no answers."""
-    if is_judged(source):
-        return None
     if isinstance(source, RunSource):
-        return _sum_rows(source.read_rows([*_KEY, "score", "status"]))
+        tables = source.read_rows([*_KEY, "score", "status"])
+        return _sum_rows(map(_drop_verdicts, tables) if is_judged(source) else tables)
     if isinstance(source, TableSource):
         answers = _read_table_answers(source)
         return None if answers is None else _sum_rows([answers])
@@ -253,6 +252,14 @@ def _count_source(source: Source) -> pa.Table | None:
         return None
     rows = source.rows if "answer" in source.rows.column_names else source.read_answers()
     return None if rows is None else _sum_rows([rows])
+
+
+def _drop_verdicts(rows: pa.Table) -> pa.Table:
+    """Return rows that a judge scored without answers, which are its verdicts."""
+    import pyarrow as pa
+
+    place = rows.column_names.index("answer")
+    return rows.set_column(place, "answer", pa.nulls(rows.num_rows, rows["answer"].type))
 
 
 def _sum_rows(tables: Iterable[pa.Table]) -> pa.Table | None:

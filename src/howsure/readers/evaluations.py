@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_cubes, share_clusters
+from howsure.readers.run_source import is_judged
 from howsure.readers.sources import Data, Source, check_no_mapping, find_sources
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
@@ -326,7 +327,7 @@ class Evaluations(Sequence[Cells]):
     def _answers(self) -> dict[str, AnswerCounts]:
         from howsure.readers.answers import count_answers
 
-        answers = count_answers(self.sources)
+        answers = count_answers([source for source in self.sources if not is_judged(source)])
         if self.benchmarks:
             answers = {name: each for name, each in answers.items() if name in self.benchmarks}
         if self.benchmark is None or not answers:

@@ -131,8 +131,8 @@ class ScoreAudit(Results):
             lines.append(line)
         last = (
             "Answers on which models agree against the label were not looked for: that takes run folders, logs, or "
-            "tables with answers and targets. Hard questions and chance make the same patterns: read the questions "
-            "before you leave one out."
+            "tables with answers and targets, and verdicts of a judge are no answers. Hard questions and chance make "
+            "the same patterns: read the questions before you leave one out."
         )
         return "\n".join([table, *lines, last])
 
