@@ -185,3 +185,23 @@ def test_labels_of_one_generation_are_of_the_generation_of_that_number_in_the_ta
     labels.write_text("\n".join(["model,question,generation,human", *lines]) + "\n")
     (line, *_) = describe_labels(hs.read(judged, columns={"score": "judge_score"}), labels)
     assert "right of 1.000 of what people score right, and wrong of 1.000" in line
+
+
+def test_people_gave_the_column_human_where_a_table_has_the_judges_scores_beside_it(tmp_path):
+    """The judge says 1 of each completion, people 0 of those that they labelled."""
+    path = tmp_path / "judged.csv"
+    rows = [f"a,q{i},1,{0 if i < 30 else ''}" for i in range(60)]
+    path.write_text("\n".join(["model,question,score,human", *rows]) + "\n")
+    result = hs.score(path, calibrate=path)
+    assert result["n_labels"].tolist() == [30]
+    assert result["high"][0] < 0.3
+    path.write_text("\n".join(["model,question,score,label", *rows]) + "\n")
+    with pytest.raises(InputError, match="label and score could both.*human"):
+        hs.score(path, calibrate=path)
+
+
+def test_a_word_in_the_column_of_scores_is_named_with_its_column(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("model,question,human\na,q1,1\na,q2,maybe\n")
+    with pytest.raises(InputError, match=r"line 3: the column human has 'maybe', which is no number.*verdict"):
+        read_labels(path)

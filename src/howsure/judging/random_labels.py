@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -76,10 +76,10 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.benchmark, self.model, self.question, self.variant, self.generation
 
 
-#: Endings of tables of labels, the columns that are read, and further names of the column of the score.
+#: Endings of tables of labels, the columns that are read, and the columns of a table that may be people's scores.
 _TABLES = frozenset({".csv", ".tsv"})
 _FIELDS = frozenset(Label.__struct_fields__)
-_SCORES = ("label", "human")
+_SCORES = ("human", "label", "score")
 
 
 class LabelTask(NamedTuple):
@@ -226,8 +226,7 @@ def _read_lines(path: Path, content: bytes) -> Iterator[tuple[str, Label]]:
     )
     if path.suffix.lower() in _TABLES:
         for place, row in read_rows(path.with_suffix(".csv"), content, where=str(path), what="file of labels"):
-            if "score" not in row:
-                row["score"] = next((row[name] for name in _SCORES if name in row), None)
+            row["score"] = _find_score(row, f"{path}, {place}")
             given = {name: value for name, value in row.items() if name in _FIELDS and value not in {"", None}}
             try:
                 yield place, msgspec.convert(given, Label, strict=False)
@@ -246,6 +245,25 @@ def _read_lines(path: Path, content: bytes) -> Iterator[tuple[str, Label]]:
             if number == len(lines) and not is_whole:
                 continue
             raise InputError(f"no label: {error}", where=f"{path}, line {number}", remedy=remedy) from None
+
+
+def _find_score(row: Mapping[str, Any], where: str) -> Any:
+    """Return the score that a person gave in a row of a table; None without one.
+
+    Beside a column `human`, the columns `score` and `label` are not a person's: they may be the judge's.
+    """
+    named = [name for name in _SCORES if name in row]
+    if named == ["label", "score"]:
+        remedy = "call the column of people's scores human"
+        raise InputError("the columns label and score could both be people's scores", where=where, remedy=remedy)
+    value = row[named[0]] if named else None
+    try:
+        float(value or 0)
+    except ValueError:
+        what = f"the column {named[0]} has {value!r}, which is no number"
+        remedy = "give a score such as 0 or 1, or the judge's word in a column verdict"
+        raise InputError(what, where=where, remedy=remedy) from None
+    return value
 
 
 def append_lines(path: Path, lines: Sequence[Label]) -> None:

@@ -11,7 +11,11 @@ from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count
 from howsure.reporting.report_data import BenchmarkData, ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import MAX_PAIRS, build_comparison_section
-from howsure.reporting.sections.corrected_scores import correct_scores, describe_corrected_verdict
+from howsure.reporting.sections.corrected_scores import (
+    correct_scores,
+    describe_corrected_verdict,
+    describe_few_labels,
+)
 from howsure.reporting.sections.costs import build_cost_section
 from howsure.reporting.sections.data_map import build_data_map_section
 from howsure.reporting.sections.distributions import build_distributions_section
@@ -229,6 +233,8 @@ class BenchmarkReport:
         effect = None if self.prompts is None else self.prompts.unparsed_effect
         if effect is not None and effect.varies.any():
             warnings.append(describe_parser_warning(effect))
+        if self.corrected is not None and self.data.judge is not None:
+            warnings += describe_few_labels(self.data.judge, self.order)
         return warnings
 
     def _choose_reference(self, reference: str | None) -> tuple[str, bool]:

@@ -79,6 +79,13 @@ def test_headline_table_and_figure_have_the_corrected_scores_where_their_order_i
     assert page.count_pairs() == (1, 1)
 
 
+@pytest.mark.parametrize(("n_labels", "n_warnings"), [(19, 1), (20, 0)])
+def test_a_page_warns_of_corrected_scores_by_fewer_than_20_labels(n_labels, n_warnings):
+    page = report(*judged_run(*REVERSED, n_labels=n_labels))
+    assert page.corrected is not None
+    assert sum("Fewer than 20 labels of a and b" in line for line in page.warnings) == n_warnings
+
+
 @pytest.mark.parametrize("n_labels", [0, 1])
 def test_without_labels_or_with_too_few_the_scores_are_the_judges(n_labels):
     cells, summary = judged_run(*REVERSED, n_labels=n_labels)
@@ -120,7 +127,7 @@ def test_models_that_the_labels_do_not_tell_apart_are_not_called_distinguishable
     cells, summary = judged_run({"a": 0.5, "b": 0.6, "c": 0.2}, {"a": 0.5, "b": 0.6, "c": 0.2}, n_labels=40)
     p_holm = compare_corrected(summary.completions)
     assert p_holm[1, 0] > 0.05 > p_holm[1, 2]
-    assert "b is distinguishable from 1 of the 2 others." in describe(cells, summary)
+    assert "b is distinguishable from 1 of the 2 others, and not from a." in describe(cells, summary)
     cells, summary = judged_run({"a": 0.5, "b": 0.6}, {"a": 0.5, "b": 0.6}, n_labels=40)
     text = describe(cells, summary)
     assert "b is not distinguishable from the other model at this number of labels." in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +12,10 @@ from howsure.reporting.report_data import JudgeSummary
 from howsure.reporting.sections.summary import find_best_models
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.text_table import choose_row_decimals
-from howsure.stats.judges import calibrate, compare_corrected
+from howsure.stats.judges import FEWEST_LABELS, calibrate, compare_corrected
 from howsure.stats.scores import Scores
 
-__all__ = ["CorrectedScores", "correct_scores", "describe_corrected_verdict"]
+__all__ = ["CorrectedScores", "correct_scores", "describe_corrected_verdict", "describe_few_labels"]
 
 #: Why a model has no corrected score though others have one.
 NOT_JUDGED = "no judge scored it: people's labels correct the scores of a judge"
@@ -111,6 +111,19 @@ def describe_corrected_verdict(corrected: CorrectedScores) -> str:
     return text
 
 
+def describe_few_labels(summary: JudgeSummary, order: Sequence[str]) -> list[str]:
+    """Return a warning that names the models of `order` with too few labels to correct their scores well."""
+    n_labels = dict(zip(summary.completions.models, summary.completions.n_labels.tolist(), strict=True))
+    few = [model for model in order if n_labels.get(model, FEWEST_LABELS) < FEWEST_LABELS]
+    if not few:
+        return []
+    text = (
+        f"Fewer than {FEWEST_LABELS} labels of {join_names(few)}: a corrected score has a wide interval then, whose "
+        "coverage is uncertain."
+    )
+    return [text]
+
+
 def _describe_tests(corrected: CorrectedScores, best: str) -> list[str]:
     """Return the sentences on the tests of the model with the highest corrected score against each other one."""
     scores = corrected.scores
@@ -130,7 +143,8 @@ def _describe_tests(corrected: CorrectedScores, best: str) -> list[str]:
         any_of = "" if len(tested) == 1 else "any of "
         sentences.append(f"{best} is not distinguishable from {any_of}{them} at this number of labels.")
     elif tested:
-        sentences.append(f"{best} is distinguishable from {n_different:,} of {them}.")
+        rest = join_names([scores.models[i] for i in tested if not p_holm[i] < 1 - scores.level])
+        sentences.append(f"{best} is distinguishable from {n_different:,} of {them}, and not from {rest}.")
     if len(tested) < len(others):
         names = join_names([scores.models[i] for i in others if i not in tested])
         sentences.append(f"No test was possible against {names}.")
