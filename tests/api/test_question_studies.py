@@ -306,3 +306,16 @@ def test_majority_of_a_table_says_how_to_name_the_answers(tmp_path):
         hs.attempts(path, k=3, majority=True)
     result = hs.attempts(hs.read(path, columns={"answer": "answer"}), k=3, majority=True)
     assert dict(zip(result["measure"], result["score"], strict=True))["majority@k"] == 0.5
+
+
+def test_an_audit_of_a_run_without_answers_looks_at_its_scores(tmp_path):
+    """A run folder that was made of a table with scores and completions has the table's scores, without answers."""
+    path, run = tmp_path / "sums.csv", tmp_path / "run"
+    rows = [f"{m},q{i},it is {i},{i + (i < 4)},{int(i >= 4)}" for m in "abc" for i in range(20)]
+    path.write_text("model,question,completion,target,score\n" + "\n".join(rows) + "\n")
+    hs.rescore(path, "numeric", run)
+    assert hs.read(run).answers() == {}
+    suspects = hs.audit(run)
+    assert sorted(suspects["question"].tolist()) == ["q0", "q1", "q2", "q3"]
+    assert set(suspects["suspected_by"].tolist()) == {"unsolved by all"}
+    assert sorted(hs.audit(hs.read(run, scorer="numeric"))["answer"].tolist()) == ["0", "1", "2", "3"]

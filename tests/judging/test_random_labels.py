@@ -4,6 +4,7 @@ Kind of truth: frequencies of repeated draws, hand-computed agreement, and damag
 """
 
 import collections
+import re
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from helpers.judged_runs import write_judged_run
 
 import howsure as hs
 from howsure.api.judged_results import describe_labels
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.judging.random_labels import Label, append_lines, draw_sample, read_labels, read_tasks
 
 
@@ -205,3 +206,24 @@ def test_a_word_in_the_column_of_scores_is_named_with_its_column(tmp_path):
     path.write_text("model,question,human\na,q1,1\na,q2,maybe\n")
     with pytest.raises(InputError, match=r"line 3: the column human has 'maybe', which is no number.*verdict"):
         read_labels(path)
+
+
+@pytest.mark.parametrize("is_run", [True, False])
+def test_labels_of_completions_that_do_not_exist_are_counted_and_named(tmp_path, howsure, is_run):
+    """Of 42 labels one has another question and one another model; the others count."""
+    path = tmp_path / "judged.csv"
+    rows = [("a", f"q{i}") for i in range(60)]
+    path.write_text("model,question,score\n" + "".join(f"{m},{q},{i % 2}\n" for i, (m, q) in enumerate(rows)))
+    if is_run:
+        path = write_judged_run(tmp_path / "run", n_questions=60, generations=1, wrong={"a": 10})
+    labels = tmp_path / "labels.csv"
+    labelled = [*rows[:40], ("a", "q999"), ("ghost", "q1")]
+    labels.write_text("model,question,human\n" + "".join(f"{m},{q},1\n" for m, q in labelled))
+    code, out, err = howsure("score", path, "--calibrate", labels)
+    assert code == 0
+    assert re.search(r"n_labels +40", out)
+    assert err.count("2 of 42 labels left out") == 1
+    assert "no completion of model 'a', question 'q999'" in err
+    with pytest.warns(HowsureWarning) as caught:
+        hs.report(path, tmp_path / "page.html", texts=False, static_figures=False, calibrate=labels)
+    assert sum("2 of 42 labels left out" in str(one.message) for one in caught) == 1

@@ -191,7 +191,9 @@ def describe_labels(data: Data | Evaluations, labels: str | Path, *, level: floa
 
     file = read_labels(Path(labels))
     lines = [str(one) for one in file.agreements(level=level)]
-    each = _read_labelled(data, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)  # the scores that the lines stand below came with the same
+        each = _read_labelled(data, labels)
     for one in each:
         prefix = f"{one.benchmark}: " if len(each) > 1 else ""
         accuracy = measure_accuracy(one)
@@ -327,9 +329,9 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     from howsure.reporting.report_data import JudgeSummary
     from howsure.stats.judges import measure_judge_noise
 
-    file = None if labels is None else read_labels(Path(labels))
-    if file is not None and labels is not None:
-        labelled = _read_labelled(data, labels)  # refuses what cannot be corrected, in one line
+    file, labelled = None, None
+    if labels is not None:
+        file, labelled = read_labels(Path(labels)), _read_labelled(data, labels)
         if not list_judged_sources(data.sources):
             # A table: it has the judge's scores, and does not say which judge gave them.
             return {one.benchmark: JudgeSummary(completions=one, agreements=file.agreements()) for one in labelled}
@@ -342,7 +344,8 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
             table.benchmark: measure_judge_noise(table)
             for table in read_verdict_tables(source.path, scorer, source.labels)
         }
-        for completions in _select_questions(read_judged_completions(source, file), data):
+        own = _select_questions(read_judged_completions(source, None), data) if labelled is None else labelled
+        for completions in own:
             summary = JudgeSummary(
                 model=judge.judge,
                 template=judge.template,

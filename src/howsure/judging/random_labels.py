@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from howsure.errors import InputError
+from howsure.errors import HowsureWarning, InputError
 from howsure.judging.judge_run import find_judge, read_prompt_texts, read_target
 from howsure.stats.judges import LabelAgreement, measure_agreement
 from howsure.store import responses, scorer_files
@@ -141,6 +142,20 @@ class LabelFile(NamedTuple):
             fields_of = dict(zip(KEY, matches[0], strict=True))
             labels[matches[0], reviewer] = msgspec.structs.replace(one, **fields_of, score=score)
         return self._replace(labels=labels)
+
+    def warn_of_others(self, keys: Collection[CompletionKey], path: Path | str) -> None:
+        """Raise a warning if some labels, which have whole keys, are of none of the completions at a path."""
+        others = [key for key, _ in self.labels if key not in keys]
+        if others:
+            names = [
+                f"{name} {value!r}"
+                for name, value in zip(KEY, others[0], strict=True)
+                if value not in {"", _NO_GENERATION}
+            ]
+            line = (
+                f"{len(others)} of {len(self.labels)} labels left out: {path} has no completion of {', '.join(names)}"
+            )
+            warnings.warn(f"{self.path}: {line}", HowsureWarning, stacklevel=4)
 
     def inclusion(self) -> dict[CompletionKey, float]:
         """Return the inclusion probability of each drawn completion."""

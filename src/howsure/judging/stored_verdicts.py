@@ -115,6 +115,8 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     if by_key and keys.isdisjoint(by_key):
         what = "none of the labels is of a completion of this run"
         raise InputError(what, where=str(source.path), remedy="give the labels of this run, or the run of these labels")
+    if labels is not None:
+        labels.warn_of_others(keys, source.path)
     clusters = read_clusters(source.path)
     parts = [_build_judged(benchmark, of, by_key, inclusion, clusters) for benchmark, of in sorted(rows.items())]
     return [replace(part, models=tuple(source.labels.get(name, name) for name in part.models)) for part in parts]
@@ -144,6 +146,7 @@ def read_judged_table(table: TableSource, labels: LabelFile) -> list[JudgedCompl
     if keys.isdisjoint(by_key):
         what = "none of the labels is of a row of this table"
         raise InputError(what, where=str(table.path), remedy="name models and questions alike in both, without variant")
+    labels.warn_of_others(keys, table.path)
     parts = [_build_judged(benchmark, of, by_key, labels.inclusion(), {}) for benchmark, of in sorted(rows.items())]
     return [replace(part, length=None) for part in parts]
 

@@ -328,6 +328,7 @@ class Evaluations(Sequence[Cells]):
         from howsure.readers.answers import count_answers
 
         answers = count_answers([source for source in self.sources if not is_judged(source)])
+        answers = {name: each for name, each in answers.items() if each.answers}  # rows of a table have none
         if self.benchmarks:
             answers = {name: each for name, each in answers.items() if name in self.benchmarks}
         if self.benchmark is None or not answers:
