@@ -118,6 +118,16 @@ def test_one_question_has_no_limits_and_no_nan_in_words():
     assert "no limits" in text
 
 
+def test_limits_without_0_beside_an_inconclusive_verdict_are_explained():
+    """One of 50 questions with 3 generations each goes from always right to always wrong: p is .05 of two tests."""
+    gated = hs.gate(_frame({"m": [0, *[3] * 49]}, k=3), _frame({"m": [3] * 50}, k=3))
+    assert gated.verdict == "inconclusive"
+    assert gated["high"][0] < 0
+    assert "no loss is shown: over all tests that are made here, the p-value is 0.1, above 0.05." in str(gated)
+    same = hs.gate(_frame({"m": [3, 2, 3]}, k=3), _frame({"m": [3, 3, 3]}, k=3))
+    assert "no loss is shown" not in str(same)
+
+
 def test_words_say_the_numbers_of_the_table():
     result = hs.gate(_frame({"new": [4] * 60}), _frame({"old": [5] * 60}), margin=0.02)
     text = str(result)

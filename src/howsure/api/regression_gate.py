@@ -587,6 +587,11 @@ def describe_gate(gate: Gate, n_analyses: int = 1) -> Iterator[str]:
             limits = "no limits of the difference can be given"
         yield f"  With {confidence} confidence each{shared}, {limits}; the margin is {gate.margin:g}."
         yield from _describe_failure(gate)
+        if gate.verdict == "inconclusive" and gate.high < 0:
+            yield (
+                "  The upper limit is below 0, and yet no loss is shown: over all tests that are made here, the p-value"
+                f" is {gate.p_fail:.3g}, above {gate.alpha:g}."
+            )
     if gate.verdict == "inconclusive":
         yield from _describe_need(gate)
     if gate.n_missing_candidate:

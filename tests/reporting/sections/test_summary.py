@@ -1,5 +1,7 @@
 """Sentences on hand-made cases: what they must say, worked out by hand from the scores."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,11 @@ def test_one_model_is_not_compared():
     assert text.startswith("a scores 0.900 (95% interval ")
     assert "expected score on new questions" in text
     assert "distinguishable" not in text
+
+
+def test_the_only_model_with_a_score_is_not_called_the_highest():
+    text = verdict(cells([HIGH, [[]] * 40]))
+    assert re.fullmatch(r"a scores 0\.900 \(95% interval 0\.\d+ to 0\.\d+\); no other model has a score\.", text)
 
 
 def test_all_right_is_no_certainty():

@@ -124,6 +124,9 @@ def describe_verdict(
         score_text = f"{score} ({format_level(interval.level)} interval {ends})"
     if pairs is None:
         return f"{first} scores {score_text}. The interval is for {claim_over_prompts or describe_claim(scores)}."
+    if np.sum(np.isfinite(scores.score)) == 1:
+        text = f"{first} scores {score_text}; no other model has a score."
+        return f"{text} The interval is for {claim_over_prompts}." if claim_over_prompts else text
     text = (
         f"{join_names(top)} share the highest score, {score}."
         if len(top) > 1
