@@ -120,6 +120,19 @@ def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tm
     assert cells.n.tolist() == [[2, 1]]
 
 
+def test_the_first_cell_with_several_rows_is_named_with_what_to_do(tmp_path):
+    path = write(tmp_path, "model,question,score\na,1,1\na,2,0\nb,1,0\nb,2,0\nb,2,1\n")
+    expected = (
+        "The first is model 'b', question '2'. If a column has the number of the generation, name it with --columns "
+        "generation=COLUMN; if rows repeat, drop the repeats"
+    )
+    with pytest.warns(HowsureWarning, match=re.escape(expected)):
+        read_cells(path)
+    path = write(tmp_path, "model,question,variant,score\na,1,x,1\na,1,y,0\na,1,y,1\n")
+    with pytest.warns(HowsureWarning, match="The first is model 'a', question '1', variant 'y'[.]"):
+        read_cubes(path)
+
+
 def test_named_columns_and_compressed_files(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"who,what,score,points\na,x,9,1\na,y,9,0\n"))

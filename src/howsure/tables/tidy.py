@@ -16,7 +16,7 @@ import numpy as np
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.safe_text import inflect_text
-from howsure.stats.core.cube import ALL_QUESTIONS
+from howsure.stats.core.cube import ALL_QUESTIONS, Cube
 from howsure.tables import dove
 from howsure.tables.columns import (
     ALIASES,
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
     from howsure.stats.core.cells import Cells
-    from howsure.stats.core.cube import Cube
 
 __all__ = ["TableLayout", "drop_summaries", "group_rows", "lay_out", "match_texts", "warn_repeats"]
 
@@ -102,9 +101,17 @@ _PREFERRED_SCORERS = (
 def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
     """Warn if cells have several rows and no column `generation` distinguishes them."""
     if number := sum(int((part.n > 1).sum()) for part in parts):
+        first = next(part for part in parts if np.any(part.n > 1))
+        i, j, *variant = np.argwhere(first.n > 1)[0].tolist()
+        example = f"model {first.models[i]!r}"
+        if first.questions != (ALL_QUESTIONS,):
+            example += f", question {first.questions[j]!r}"
+        if isinstance(first, Cube) and len(first.variants) > 1:
+            example += f", variant {first.variants[variant[0]]!r}"
         warnings.warn(
             f"{where}: {number} {inflect_text('[cell has|cells have] several rows', number)} and there is no column "
-            "'generation': each row is taken as an independent generation",
+            f"'generation': each row is taken as an independent generation. The first is {example}. If a column has "
+            "the number of the generation, name it with --columns generation=COLUMN; if rows repeat, drop the repeats",
             HowsureWarning,
             stacklevel=3,
         )

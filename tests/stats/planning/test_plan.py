@@ -502,6 +502,11 @@ def test_a_grid_holds_every_combination():
         (lambda: plan(PAIR, se=0.1, max_generations=2.5), "plan: max_generations is 2.5"),
         (lambda: plan(PAIR, budget=1, unit="cost"), "plan: the cost of a generation is unknown"),
         (
+            lambda: plan(PAIR, budget=1, unit="cost"),
+            "give its tokens and prices: --prompt-tokens, --completion-tokens, --input-price, --output-price (in Python",
+        ),
+        (lambda: plan(PAIR, budget=1, unit="tokens"), "give its tokens: --prompt-tokens, --completion-tokens (in"),
+        (
             lambda: plan(PAIR, Cost(0, 0), budget=1, unit="tokens"),
             "plan: the tokens of a generation is 0 and limits no",
         ),

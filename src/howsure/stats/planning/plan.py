@@ -372,7 +372,11 @@ def _choose_unit(costs: tuple[Cost, ...], unit: CostUnit | None) -> CostUnit:
     check_choice("unit", unit, COST_UNITS, where="plan")
     if not per_generation[unit] > 0:
         what = "unknown" if math.isnan(per_generation[unit]) else "0 and limits no design"
-        raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy="give its tokens and prices")
+        remedy = "give its tokens and prices: --prompt-tokens, --completion-tokens, --input-price, --output-price"
+        if unit == "tokens":
+            remedy = "give its tokens: --prompt-tokens, --completion-tokens"
+        remedy += " (in Python, the fields of Cost)"
+        raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy=remedy)
     return unit
 
 
