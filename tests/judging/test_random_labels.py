@@ -199,6 +199,9 @@ def test_people_gave_the_column_human_where_a_table_has_the_judges_scores_beside
     path.write_text("\n".join(["model,question,score,label", *rows]) + "\n")
     with pytest.raises(InputError, match="label and score could both.*human"):
         hs.score(path, calibrate=path)
+    path.write_text("model,question,score\n" + "".join(f"a,q{i},{i % 2}\n" for i in range(60)))
+    with pytest.raises(InputError, match="the label of every row is its own score.*human"):
+        hs.score(path, calibrate=path)
 
 
 def test_a_word_in_the_column_of_scores_is_named_with_its_column(tmp_path):

@@ -522,7 +522,12 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
         remedy = "give one at a time: labels are of the completions of one run"
         raise InputError(f"{what} with labels", where=str(labels), remedy=remedy)
     if is_table:
-        return _select_questions(read_judged_table(tables[0], file), data)
+        judged = read_judged_table(tables[0], file)
+        is_same = Path(tables[0].path).resolve() == Path(labels).resolve()
+        if is_same and all(np.array_equal(one.label, one.judged) for one in judged):
+            remedy = "call the column of people's scores human, and name the judge's with --columns score=COLUMN"
+            raise InputError("the label of every row is its own score", where=str(labels), remedy=remedy)
+        return _select_questions(judged, data)
     return _select_questions(read_judged_completions(sources[0], file), data)
 
 
