@@ -108,3 +108,19 @@ def test_the_page_of_one_of_two_benchmarks_has_the_tokens_of_this_one(howsure, t
     run = folder_of(tmp_path / "run", benchmarks=("sums", "more"))
     howsure("report", run, "--benchmark", "more", "-o", tmp_path / "page.html", "--no-texts", "--no-static")
     assert "48,000 of prompts, 24,000 of completions" in text_of(tmp_path / "page.html")
+
+
+def test_audit_of_a_run_folder_without_answers_looks_at_the_scores_and_says_so(howsure, tmp_path):
+    """By hand: nobody solves q0."""
+    table = tmp_path / "scores.csv"
+    rows = [
+        f"{model},q{i},{int(i > 0 and (i + len(model)) % 3 > 0)}" for model in ("a", "bb", "ccc") for i in range(12)
+    ]
+    table.write_text("\n".join(["model,question,score", *rows]) + "\n")
+    assert howsure("convert", table, "-o", tmp_path / "run")[0] == 0
+    _, of_table, _ = howsure("audit", table)
+    code, out, _ = howsure("audit", tmp_path / "run")
+    assert code == 0
+    assert "No answers are recorded" in out
+    assert "question      q0\n" in out
+    assert out.splitlines()[1:] == of_table.splitlines()[1:]

@@ -21,6 +21,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -42,7 +43,7 @@ _LONGEST_LINE = 2000
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; wrong use or unreadable input prints one line on stderr and exits with code 2."""
-    warnings.showwarning = _show_warning
+    warnings.showwarning = partial(_show_warning, printed=set())
     warnings.simplefilter("always", HowsureWarning)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal's encoding lacks is escaped
@@ -91,9 +92,10 @@ def _print_error(line: str) -> None:
         print(f"howsure: {text}", file=sys.stderr)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Print a warning of this package on stderr; drop warnings of other libraries."""
-    if issubclass(category, HowsureWarning):
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, printed: set[str], **__: object) -> None:
+    """Print a warning of this package on stderr, once; drop warnings of other libraries."""
+    if issubclass(category, HowsureWarning) and str(message) not in printed:
+        printed.add(str(message))
         _print_error(f"warning: {message}")
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from howsure.stats.core.cells import FloatArray, IntArray
@@ -91,7 +92,7 @@ def compare_means_exactly(
     if np.all(n == n[0]) and np.all(k == k[0]):
         cumulative, first = _convolve(int(n[0]), int(k[0]), np.sort(m).tobytes())
         place = min(int(np.sum(x)) - first, len(cumulative) - 1)
-        return float(np.clip(cumulative[place], _LEAST, 1.0)) if place >= 0 else _LEAST
+        return float(np.clip(_round_down(cumulative[place]), _LEAST, 1.0)) if place >= 0 else _LEAST
     # d = sum over questions of x/k - (m - x)/n: given m, only the first sum with this weight varies
     observed = float(np.sum((1 / k + 1 / n) * x))
     margins, count = np.unique(np.stack([n, k, m]), axis=1, return_counts=True)
@@ -156,6 +157,12 @@ def _list_probabilities(n: int, k: int, m: int) -> FloatArray:
     weights = np.exp(logs - np.max(logs))
     probability: FloatArray = weights / np.sum(weights)
     return probability
+
+
+def _round_down(p: ArrayLike) -> FloatArray:
+    """Return p-values a little lower: as sums of products, fractions such as 1/20 are above a level of .05."""
+    values = np.asarray(p, dtype=float)
+    return np.where(values < 1, values * (1 - _ROUNDING), values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +255,8 @@ def compare_questions_exactly(n: IntArray, right_n: FloatArray, k: IntArray, rig
             break
         tied = np.abs(own - level) <= _ROUNDING
         p_adjusted[np.flatnonzero(both)[tied]] = largest
-    return QuestionTests(p_value, p_adjusted, _any(reach(float(np.min(attained[starts]))), count))
+    least = _any(reach(float(np.min(attained[starts]))), count)
+    return QuestionTests(_round_down(p_value), _round_down(p_adjusted), float(_round_down(least)))
 
 
 @lru_cache(maxsize=2)

@@ -195,7 +195,9 @@ class RegressionGate(Result):
         if self.claim != "these-questions":
             return min(1.0, 2 * p)
         least = self.tests.least
-        return min(1.0, p if p <= least else p + least if p <= 4 * least else 1.25 * p)
+        if p <= least * (1 + 1e-9):
+            return min(p, least)
+        return min(1.0, p + least if p <= 4 * least else 1.25 * p)
 
     @cached_property
     def p_any_of_questions(self) -> FloatArray:
