@@ -887,7 +887,13 @@ COMPUTED = [
         r"([^:]+): data noise is lost in the sampling noise: by chance the estimated error for new questions is below that for these questions\.",
         check_lost_in_pairs,
     ),
-    (r"([^:]+): no question differs: the interval rests on two pseudo-questions\.", check_no_difference),
+    (
+        (
+            r"([^:]+): no question differs: the interval rests on two pseudo-questions"
+            r"(?:, which differ by 1, the most that scores from 0 to 1 can)?\."
+        ),
+        check_no_difference,
+    ),
     (r"([^:]+): no question in common\.", check_nothing_common),
     (r"([^:]+): on the questions that both answered\.", check_partly_common),
     (r"([^:]+): one generation per question: data and prediction noise cannot be separated\.", check_single_in_pairs),

@@ -285,6 +285,15 @@ def test_coverage_of_these_questions_with_graded_scores(N, k, varying):
         assert width < 1.2 * 2 * 1.96 * np.sqrt(2 * 0.4**2 / 12 / N / k)
 
 
+@pytest.mark.parametrize(("equal", "largest"), [(0.37, True), (1.0, False)])
+def test_equal_graded_scores_say_that_the_pseudo_questions_have_the_largest_difference(equal, largest):
+    """Bonett and Price's adjustment by hand for 50 questions: t of infinite df times the root of 2 / (52 * 51)."""
+    columns = one(graded_pair(np.full((2, 50, 1), equal))).columns()
+    assert columns["high"][0] == pytest.approx(1.959964 * np.sqrt(2 / (52 * 51)), rel=1e-6)
+    said = "which differ by 1, the most that scores from 0 to 1 can" in columns["note"][0]
+    assert said == largest
+
+
 @pytest.mark.parametrize(("first", "second"), [(0.5, 0.6), (0.3, 0.1), (0.7, 0.1)])
 def test_equal_scores_that_are_no_binary_fractions_do_not_vary(first, second):
     """0.1 + 0.1 + 0.1 is not 0.3 in floating point, which is no spread of the generations."""

@@ -72,7 +72,10 @@ def test_no_variation_has_no_interval_and_says_so():
     assert columns["se"][0] == 0
     assert math.isnan(columns["low"][0])
     assert math.isnan(columns["high"][0])
-    assert "no variation was seen: no interval" in columns["note"][0]
+    expected = "no interval, because equal scores do not say how far another question may be from them"
+    assert f"no variation was seen: {expected}" in columns["note"][0]
+    same = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.5, 0.5]]])
+    assert score(same, claim="these-questions").columns()["note"].tolist() == ["no variation was seen: no interval"]
 
 
 @pytest.mark.parametrize(("right", "low", "high"), [(1, 0.9253, 1), (0, 0, 0.0747)])

@@ -30,8 +30,8 @@ from howsure.stats.core.text_table import choose_decimals
 
 #: Largest number of training runs with a figure.
 _MAX_RUNS = 4
-#: Kinds of changes since the checkpoint before.
-_KINDS = ("no change shown since the one before", "rise beyond sampling noise", "fall beyond sampling noise")
+#: Kinds of changes since the checkpoint before; short, for a legend in a narrow column.
+_KINDS = ("first, or no change shown", "rise beyond sampling noise", "fall beyond sampling noise")
 #: Where half of the checkpoints are below this share of the last position, the axis is logarithmic.
 _CROWDED = 0.1
 
@@ -173,10 +173,10 @@ def draw_curve(result: Curve) -> Chart:
     )
     is_crowded = positions[0] > 0 and float(np.median(positions)) < _CROWDED * positions[-1]
     are_numbers = not np.array_equal(positions, np.arange(1.0, len(positions) + 1))
-    title = "Number in the name of the checkpoint" if are_numbers else "Checkpoints in their order"
+    title = "Number in the name" if are_numbers else "Checkpoints in their order"
     x = x_channel(
         "position",
-        f"{title} (logarithmic axis)" if is_crowded else title,
+        f"{title} (log scale)" if is_crowded else title,
         axis=alt.Axis(tickCount=6, format="~s" if are_numbers else "d", labelOverlap=True, grid=not is_crowded),
         scale=alt.Scale(type="log" if is_crowded else "linear", zero=False, nice=False, padding=12),
     )

@@ -301,13 +301,20 @@ class Comparison(Result):
         alike = np.abs(self.difference) <= 1e-12  # means of equal scores differ by rounding
         pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
         pseudo_of_these, pseudo = pseudo & (self.claim == "these-questions"), pseudo & (self.claim != "these-questions")
+        # Graded scores that do not differ do not say the size of a difference: it is the largest possible one.
+        of_largest = pseudo & alike
+        if np.any(of_largest):
+            is_graded = self.cells.unit and not self.cells.binary
+            of_largest &= is_graded & (self.pseudo_size == 1)
         is_below_0 = self.data < -1e-12 * self.total  # by more than rounding
         explanation = NARROW_BY_CHANCE if self.claim == "new-questions" and self.n_clusters is None else ""
         return notes(
             {
                 "no question in common": ~common,
                 "one question in common: the spread over questions is unknown": self.n_questions == 1,
-                "no question differs: the interval rests on two pseudo-questions": pseudo & alike,
+                "no question differs: the interval rests on two pseudo-questions": pseudo & alike & ~of_largest,
+                "no question differs: the interval rests on two pseudo-questions, which differ by 1, the most that "
+                "scores from 0 to 1 can": of_largest,
                 "all questions differ alike: the interval rests on two pseudo-questions": pseudo & ~alike,
                 "no question varied: the interval rests on half a pseudo-question": pseudo_of_these,
                 "no variation was seen: no interval": between.flat,

@@ -59,6 +59,10 @@ __all__ = [
 ]
 
 _PUBLISHED = ("plain", "plugin")
+#: Note on equal question means other than 0 and 1, of which Wilson's interval has no width.
+_ALL_EQUAL = (
+    "no variation was seen: no interval, because equal scores do not say how far another question may be from them"
+)
 #: What scores a method needs, after the note that it has no interval for others.
 SCORES_NEEDED = {
     **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
@@ -175,9 +179,11 @@ class Scores(Result):
         between = self.interval()
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
+        is_of_others = self.claim == "new-questions" and self.method is None and self.unit
         missing = notes(
             {
-                "no variation was seen: no interval": between.flat,
+                "no variation was seen: no interval": between.flat & (not is_of_others),
+                _ALL_EQUAL: between.flat & is_of_others,
                 f"no interval by {self.method} for such scores{SCORES_NEEDED.get(self.method or '', '')}": lost,
                 intervals.FEW_DF: intervals.is_few_df(between),
             }
