@@ -117,6 +117,23 @@ def test_damaged_files(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "question,human,generation\nq,1,1\nq,1,one\n", "a.csv, line 3: generation is 'one'; give the whole"),
+        ("a.csv", "question,human,inclusion\nq,1,all\n", "a.csv, line 2: inclusion is 'all'; give the probability"),
+        ("a.jsonl", '{"question": "q", "score": "maybe"}\n', "a.jsonl, line 1: score is 'maybe'; give a number such"),
+        ("a.jsonl", '{"question": "q", "score": 1, "generation": 1.5}\n', "line 1: generation is 1.5; give the whole"),
+    ],
+)
+def test_a_field_of_a_label_that_is_no_number_is_named_with_its_value(tmp_path, name, text, message):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_labels(path)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("line", "remedy"),
     [
         (

@@ -81,6 +81,12 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _TABLES = frozenset({".csv", ".tsv"})
 _FIELDS = frozenset(Label.__struct_fields__)
 _SCORES = ("human", "label", "score")
+#: Fields of a label that are numbers, and what to write there.
+_NUMBERS: Mapping[str, tuple[type, str]] = {
+    "score": (float, "give a number such as 0 or 1, or the judge's word as verdict"),
+    "generation": (int, "give the whole number of the generation, counted from 1, or all from 0"),
+    "inclusion": (float, "give the probability with which the completion was drawn, or leave it out"),
+}
 
 
 class LabelTask(NamedTuple):
@@ -246,6 +252,7 @@ def _read_lines(path: Path, content: bytes) -> Iterator[tuple[str, Label]]:
             try:
                 yield place, msgspec.convert(given, Label, strict=False)
             except msgspec.ValidationError as error:
+                _check_numbers(given, f"{path}, {place}", strict=False)
                 raise InputError(f"no label: {error}", where=f"{path}, {place}", remedy=remedy) from None
         return
     decoder = msgspec.json.Decoder(Label)
@@ -259,7 +266,19 @@ def _read_lines(path: Path, content: bytes) -> Iterator[tuple[str, Label]]:
             is_whole = isinstance(error, msgspec.ValidationError)
             if number == len(lines) and not is_whole:
                 continue
+            if is_whole and isinstance(fields := msgspec.json.decode(line), dict):
+                _check_numbers(fields, f"{path}, line {number}", strict=True)
             raise InputError(f"no label: {error}", where=f"{path}, line {number}", remedy=remedy) from None
+
+
+def _check_numbers(fields: Mapping[str, object], where: str, *, strict: bool) -> None:
+    """Raise `InputError` for the first field that should be a number and is none."""
+    for name, (kind, remedy) in _NUMBERS.items():
+        if fields.get(name) is not None:
+            try:
+                msgspec.convert(fields[name], kind, strict=strict)
+            except msgspec.ValidationError:
+                raise InputError(f"{name} is {fields[name]!r}", where=where, remedy=remedy) from None
 
 
 def _find_score(row: Mapping[str, Any], where: str) -> Any:
