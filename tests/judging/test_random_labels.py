@@ -4,6 +4,7 @@ Kind of truth: frequencies of repeated draws, hand-computed agreement, and damag
 """
 
 import collections
+import contextlib
 import re
 
 import msgspec
@@ -247,3 +248,17 @@ def test_labels_of_completions_that_do_not_exist_are_counted_and_named(tmp_path,
     with pytest.warns(HowsureWarning) as caught:
         hs.report(path, tmp_path / "page.html", texts=False, static_figures=False, calibrate=labels)
     assert sum("2 of 42 labels left out" in str(one.message) for one in caught) == 1
+
+
+def test_labels_on_another_scale_than_the_judges_scores_are_refused(tmp_path):
+    """Labels of 0 and 100 beside scores of 0 and 1; ratings of both from 1 to 5 are on one scale."""
+    path = tmp_path / "judged.csv"
+    for scale, is_refused in ((100, True), (1, False)):
+        rows = [f"a,q{i},{i % 2},{i % 2 * scale}" for i in range(60)]
+        path.write_text("\n".join(["model,question,judge_score,human", *rows]) + "\n")
+        judged = hs.read(path, columns={"score": "judge_score"})
+        with pytest.raises(InputError, match="a label is 100") if is_refused else contextlib.nullcontext():
+            hs.score(judged, calibrate=path)
+    rows = [f"a,q{i},{1 + i % 5},{1 + (i + 1) % 5}" for i in range(60)]
+    path.write_text("\n".join(["model,question,judge_score,human", *rows]) + "\n")
+    assert hs.score(hs.read(path, columns={"score": "judge_score"}), calibrate=path)["score"][0] == pytest.approx(3)

@@ -523,12 +523,24 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
         raise InputError(f"{what} with labels", where=str(labels), remedy=remedy)
     if is_table:
         judged = read_judged_table(tables[0], file)
-        is_same = Path(tables[0].path).resolve() == Path(labels).resolve()
+        is_same = "score" not in tables[0].columns and Path(tables[0].path).resolve() == Path(labels).resolve()
         if is_same and all(np.array_equal(one.label, one.judged) for one in judged):
             remedy = "call the column of people's scores human, and name the judge's with --columns score=COLUMN"
             raise InputError("the label of every row is its own score", where=str(labels), remedy=remedy)
-        return _select_questions(judged, data)
-    return _select_questions(read_judged_completions(sources[0], file), data)
+    else:
+        judged = read_judged_completions(sources[0], file)
+    for one in judged:
+        _check_scales(one, labels)
+    return _select_questions(judged, data)
+
+
+def _check_scales(judged: JudgedCompletions, labels: str | Path) -> None:
+    """Raise InputError where a judge's scores are from 0 to 1 and people's labels are not, such as percent."""
+    low, high = (float(select(judged.label, initial=0, where=~np.isnan(judged.label))) for select in (np.min, np.max))
+    own = judged.judged[~np.isnan(judged.judged)]
+    if (low < 0 or high > 1) and np.all((own >= 0) & (own <= 1)):
+        what = f"a label is {low if low < 0 else high:g}, and the scores of the judge are from 0 to 1"
+        raise InputError(what, where=str(labels), remedy="give labels on the scale of the judge")
 
 
 @contextmanager
