@@ -251,7 +251,7 @@ def test_labels_of_completions_that_do_not_exist_are_counted_and_named(tmp_path,
 
 
 def test_labels_on_another_scale_than_the_judges_scores_are_refused(tmp_path):
-    """Labels of 0 and 100 beside scores of 0 and 1; ratings of both from 1 to 5 are on one scale."""
+    """Labels of 0 and 100 beside scores of 0 and 1, or beside percent that were divided by 100."""
     path = tmp_path / "judged.csv"
     for scale, is_refused in ((100, True), (1, False)):
         rows = [f"a,q{i},{i % 2},{i % 2 * scale}" for i in range(60)]
@@ -259,6 +259,11 @@ def test_labels_on_another_scale_than_the_judges_scores_are_refused(tmp_path):
         judged = hs.read(path, columns={"score": "judge_score"})
         with pytest.raises(InputError, match="a label is 100") if is_refused else contextlib.nullcontext():
             hs.score(judged, calibrate=path)
-    rows = [f"a,q{i},{1 + i % 5},{1 + (i + 1) % 5}" for i in range(60)]
+    rows = [f"a,q{i},{100 * (i % 2)},{100 * (i % 3 > 0)}" for i in range(60)]
     path.write_text("\n".join(["model,question,judge_score,human", *rows]) + "\n")
-    assert hs.score(hs.read(path, columns={"score": "judge_score"}), calibrate=path)["score"][0] == pytest.approx(3)
+    percent = hs.read(path, columns={"score": "judge_score"})
+    with pytest.warns(HowsureWarning, match="percent"), pytest.raises(InputError, match="--scale 1 leaves them"):
+        hs.score(percent, calibrate=path)
+    whole = hs.read(path, columns={"score": "judge_score"}, scale=1)
+    with pytest.warns(HowsureWarning, match="taken as they are"):
+        assert hs.score(whole, calibrate=path)["score"][0] == pytest.approx(200 / 3)

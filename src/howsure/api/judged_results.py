@@ -540,7 +540,10 @@ def _check_scales(judged: JudgedCompletions, labels: str | Path) -> None:
     own = judged.judged[~np.isnan(judged.judged)]
     if (low < 0 or high > 1) and np.all((own >= 0) & (own <= 1)):
         what = f"a label is {low if low < 0 else high:g}, and the scores of the judge are from 0 to 1"
-        raise InputError(what, where=str(labels), remedy="give labels on the scale of the judge")
+        remedy = (
+            "give labels on that scale; where scores in percent were divided by 100, --scale 1 leaves them as they are"
+        )
+        raise InputError(what, where=str(labels), remedy=remedy)
 
 
 @contextmanager
