@@ -87,7 +87,7 @@ def test_labels_that_differ_are_counted_out(run, tmp_path):
     drawn = next(task.label for task in sample.tasks if task.completion.startswith("yes"))
     append_lines(file, [msgspec.structs.replace(drawn, inclusion=None, verdict="INCORRECT", score=0.0, reviewer="bo")])
     lines = describe_labels(run, file)
-    assert any("says right of 1.000" in line and "(59 labels)" in line for line in lines)
+    assert any("says right of 1.000 [0." in line and "(59 labels)" in line for line in lines)
     assert any("reviewers differ: 1" in line for line in lines)
 
 

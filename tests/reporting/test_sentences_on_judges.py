@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.long_cases import mark_long
 from helpers.planted_scores import NUMBER, SHARE, is_share, names_in, near, number, sentences
+from scipy import stats
 
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import JudgeSummary, ReportData
@@ -158,11 +159,16 @@ def check_no_place(x, size, *_):
     assert abs(mean) < half
 
 
-def check_labels(x, count, right, wrong):
+def check_labels(x, count, *figures):
+    """Several models answer a question, so that the limits lie outside those of labels that are all independent."""
     there = ~np.isnan(x.label) & ~np.isnan(x.score)
     assert number(count) in {there.sum(), np.sum(~np.isnan(x.label))}
-    assert near(right, np.mean(x.score[there & (x.label == 1)]), 1e-9)
-    assert near(wrong, np.mean(1 - x.score[there & (x.label == 0)]), 1e-9)
+    for value, (share, low, high) in enumerate((figures[3:], figures[:3])):
+        agrees = (1 - x.score if value == 0 else x.score)[there & (x.label == value)]
+        assert near(share, np.mean(agrees), 1e-9)
+        widest = stats.binomtest(round(agrees.sum()), len(agrees)).proportion_ci(0.95, "exact")
+        assert 0 <= number(low) <= widest.low + 5e-4
+        assert widest.high - 5e-4 <= number(high) <= 1
 
 
 def labelled_errors(x):
@@ -296,8 +302,8 @@ CHECKS = [
     ),
     (
         (
-            rf"People labelled ([\d,]+) completions: the judge says right of {NUMBER} of what they score right, and wrong of {NUMBER} of "
-            r"what they score wrong\."
+            rf"People labelled ([\d,]+) completions: the judge says right of {NUMBER} \[{NUMBER}, {NUMBER}\] of what people score right, "
+            rf"and wrong of {NUMBER} \[{NUMBER}, {NUMBER}\] of what people score wrong\."
         ),
         check_labels,
     ),

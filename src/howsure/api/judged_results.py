@@ -187,6 +187,7 @@ def calibrate_difference(
 def describe_labels(data: Data | Evaluations, labels: str | Path, *, level: float = 0.95) -> list[str]:
     """Return a line for each test of the judge, for its accuracy, and for each pair of reviewers."""
     from howsure.judging.random_labels import read_labels
+    from howsure.reporting.formatting import format_count
     from howsure.stats.judges import examine_judge, measure_accuracy
 
     file = read_labels(Path(labels))
@@ -197,11 +198,8 @@ def describe_labels(data: Data | Evaluations, labels: str | Path, *, level: floa
     for one in each:
         prefix = f"{one.benchmark}: " if len(each) > 1 else ""
         accuracy = measure_accuracy(one)
-        if not np.isnan(accuracy.sensitivity + accuracy.specificity):
-            lines.append(
-                f"{prefix}the judge says right of {accuracy.sensitivity:.3f} of what people score right, and wrong of "
-                f"{accuracy.specificity:.3f} of what they score wrong ({accuracy.n_labels} labels)"
-            )
+        if described := accuracy.describe(level):
+            lines.append(f"{prefix}{described} ({format_count(accuracy.n_labels, 'label')})")
         if accuracy.n_between:
             lines.append(
                 f"{prefix}labels between wrong and right, which are not counted in that, for example because "

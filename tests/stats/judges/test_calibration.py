@@ -86,6 +86,25 @@ def test_rogan_gladen_by_hand():
     assert judging.rogan_gladen(rows) == pytest.approx(0.8)
 
 
+def test_the_intervals_of_a_judges_accuracy_are_exact_and_count_one_cluster_once():
+    """Against scipy: 3 of 3 right and 1 of 4 wrong; weights 1, 1 and 4 of three questions are 36/18 = 2 labels."""
+    data = JudgedCompletions("h", ("a",), tuple("abcdefg"), [0] * 7, range(7), [1, 1, 1, 1, 1, 1, 0], [1] * 3 + [0] * 4)
+    accuracy = measure_accuracy(data)
+    expected = [stats.binomtest(k, n).proportion_ci(0.9, "exact") for k, n in ((3, 3), (1, 4))]
+    limits = accuracy.interval(0.9)
+    assert np.stack([limits.low, limits.high], axis=1) == pytest.approx(np.array(expected))
+    assert accuracy.describe(0.9).startswith("the judge says right of 1.000 [0.368, 1.000] of what people score right")
+    pairs = JudgedCompletions("h", ("a", "b"), tuple("pq"), [0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 0], [1, 0, 1, 0])
+    assert (measure_accuracy(pairs).right_size, measure_accuracy(pairs).wrong_size) == (1, 1)
+    clustered = JudgedCompletions("h", ("a",), tuple("abc"), [0] * 3, range(3), [1] * 3, [1] * 3, clusters=tuple("xxy"))
+    assert measure_accuracy(clustered).right_size == pytest.approx(9 / 5)
+    drawn = JudgedCompletions("h", ("a",), tuple("abc"), [0] * 3, range(3), [1] * 3, [1] * 3, inclusion=[1, 1, 0.25])
+    accuracy = measure_accuracy(drawn)
+    assert accuracy.right_size == pytest.approx(2)
+    assert accuracy.describe(0.95) == "the judge says right of 1.000 [0.158, 1.000] of what people score right"
+    assert np.isnan(accuracy.interval(0.95).high[1])
+
+
 def test_a_useless_judge_has_no_rogan_gladen_estimate():
     data = JudgedCompletions("coin", ("a",), tuple("abcd"), [0] * 4, range(4), [1, 0, 1, 0], [1, 1, 0, 0])
     result = calibrate(data, method="rogan-gladen")

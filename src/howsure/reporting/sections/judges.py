@@ -136,7 +136,7 @@ def describe_judge(summary: JudgeSummary, scores: CalibratedScores, *, level: fl
             "collects labels, and howsure report --calibrate takes them."
         )
         return
-    yield from _describe_labels(summary, scores)
+    yield from _describe_labels(summary, scores, level)
     yield from _describe_errors(examine_judge(data, level=level), level)
 
 
@@ -192,17 +192,12 @@ def _describe_positions(effect: PositionEffect) -> Iterator[str]:
         yield f"No preference for a place was detected: {pairs}."
 
 
-def _describe_labels(summary: JudgeSummary, scores: CalibratedScores) -> Iterator[str]:
+def _describe_labels(summary: JudgeSummary, scores: CalibratedScores, level: float) -> Iterator[str]:
     """Yield the agreement with people and among them, and the models whose judged score labels contradict."""
     accuracy, data = scores.accuracy, summary.completions
     labelled = f"People labelled {format_count(int(data.n_labels.sum()), 'completion')}"
-    if np.isnan(accuracy.sensitivity + accuracy.specificity):
-        yield f"{labelled}."
-    else:
-        yield (
-            f"{labelled}: the judge says right of {accuracy.sensitivity:.3f} of what they score right, and wrong of "
-            f"{accuracy.specificity:.3f} of what they score wrong."
-        )
+    described = accuracy.describe(level)
+    yield f"{labelled}: {described}." if described else f"{labelled}."
     yield from (f"{agreement}." for agreement in summary.agreements)
     limits = scores.interval()
     above = [model for i, model in enumerate(scores.models) if scores.judge_score[i] > limits.high[i]]

@@ -38,6 +38,7 @@ from howsure.stats.core.intervals import Limits
 from howsure.stats.core.results import Columns, Result, make_columns
 from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions, ModelRows
 from howsure.stats.scores.clusters import cluster_means, cluster_residuals
+from howsure.stats.scores.score_intervals import clopper_pearson
 
 __all__ = [
     "CalibratedDifference",
@@ -87,6 +88,8 @@ class JudgeAccuracy:
         Labels of 0 or 1, which are those that count.
     n_between
         Labels between 0 and 1, such as means of people who differ; they are left out.
+    right_size, wrong_size
+        Effective numbers of labels behind sensitivity and specificity; NaN where unknown.
 
     Examples
     --------
@@ -98,11 +101,63 @@ class JudgeAccuracy:
     specificity: float
     n_labels: int
     n_between: int = 0
+    right_size: float = np.nan
+    wrong_size: float = np.nan
 
     @property
     def informative(self) -> bool:
         """Whether the judge says right more often of what people score right than of what they score wrong."""
         return self.sensitivity + self.specificity > 1
+
+    def interval(self, level: float) -> Limits:
+        """Return the exact binomial intervals of sensitivity and specificity; low and high have shape (2,).
+
+        Parameters
+        ----------
+        level
+            Coverage of each interval in (0, 1).
+
+        Notes
+        -----
+        The interval of Clopper and Pearson for n p of n labels, where n = (sum w)^2 / sum over clusters (sum w)^2 with
+        the weights w = 1/inclusion. Labels that are drawn alike and are of different questions count in full; those of
+        one cluster (one question, without clusters) count as one, since a judge may err on all of them.
+
+        References
+        ----------
+        Clopper and Pearson (1934), Biometrika 26. Kish (1965), Survey Sampling, for the effective number.
+
+        Examples
+        --------
+        >>> JudgeAccuracy(1.0, 0.5, 5, right_size=3, wrong_size=2).interval(0.95).low.round(3).tolist()
+        [0.292, 0.013]
+        """
+        sizes = np.array([self.right_size, self.wrong_size], dtype=float)
+        low, high = clopper_pearson(np.array([self.sensitivity, self.specificity]) * sizes, sizes, level)
+        return Limits(low, high, level)
+
+    def describe(self, level: float) -> str:
+        """Return a clause on how often the judge agrees with people, with intervals; empty where nothing is clauses.
+
+        Parameters
+        ----------
+        level
+            Coverage of each interval in (0, 1).
+
+        Examples
+        --------
+        >>> JudgeAccuracy(1.0, np.nan, 3, right_size=3).describe(0.95)
+        'the judge says right of 1.000 [0.292, 1.000] of what people score right'
+        """
+        limits = self.interval(level)
+        clauses = [
+            f"{word} of {share:.3f} [{low:.3f}, {high:.3f}] of what people score {word}"
+            for word, share, low, high in zip(
+                ("right", "wrong"), (self.sensitivity, self.specificity), limits.low, limits.high, strict=True
+            )
+            if not np.isnan(share)
+        ]
+        return f"the judge says {', and '.join(clauses)}" if clauses else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,11 +508,16 @@ def measure_accuracy(data: JudgedCompletions) -> JudgeAccuracy:
     both &= np.isin(data.label, (0, 1))
     label, judged = data.label[both], data.judged[both]
     weight = np.ones(len(label)) if data.inclusion is None else 1 / data.inclusion[both]
-    right, wrong = np.sum(weight * label), np.sum(weight * (1 - label))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sensitivity = np.sum(weight * label * judged) / right
-        specificity = np.sum(weight * (1 - label) * (1 - judged)) / wrong
-    return JudgeAccuracy(float(sensitivity), float(specificity), int(both.sum()), n_between)
+    names = np.array(data.questions if data.clusters is None else data.clusters, dtype=object)
+    cluster = np.unique(names, return_inverse=True)[1][data.question[both]]
+    shares, sizes = [], []
+    for is_kind, agreement in ((label == 1, judged), (label == 0, 1 - judged)):
+        total = np.sum(weight[is_kind])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares.append(float(np.sum((weight * agreement)[is_kind]) / total))
+            by_cluster = np.bincount(cluster[is_kind], weights=weight[is_kind])
+            sizes.append(float(total**2 / np.sum(by_cluster**2)))
+    return JudgeAccuracy(shares[0], shares[1], int(both.sum()), n_between, sizes[0], sizes[1])
 
 
 def _ppi_terms(rows: ModelRows) -> _Terms:
