@@ -82,6 +82,16 @@ def test_no_test_imports_another():
     assert places == []
 
 
+def test_statistics_read_nothing_of_the_machine():
+    """What they return follows from their arguments: no environment, file, clock, process or network."""
+    reaching = {"io", "logging", "os", "pathlib", "platform", "random", "shutil", "socket", "subprocess", "sys", "time"}
+    for path in sorted((ROOT / "src/howsure/stats").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not reaching & {name.partition(".")[0] for name in names}, path
+
+
 def test_the_version_is_that_of_the_changelog():
     sections = re.findall(
         r"^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE

@@ -16,3 +16,16 @@ choices            names that functions and commands accept, as `Literal` types
 
 Users import them from `howsure` itself.
 """
+
+import os
+
+from howsure.stats.core.printed_width import set_printed_width
+
+
+def read_printed_width() -> int | None:
+    """Return the width that the variable COLUMNS states, 40 at least; None without it, which prints all columns."""
+    value = os.environ.get("COLUMNS", "")
+    return max(int(value), 40) if value.isdecimal() and value.isascii() and int(value) else None
+
+
+set_printed_width(read_printed_width)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice, check_level
 from howsure.stats.core.intervals import Limits
+from howsure.stats.core.printed_width import find_printed_width
 from howsure.stats.core.text_table import format_html, format_table, wrap_text
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Result(ABC):
         return self._columns
 
     def __str__(self) -> str:
-        return format_table(self.text_columns(), _read_width())
+        return format_table(self.text_columns(), find_printed_width())
 
     def fit_text(self, width: int | None) -> str:
         """Return the printed table in lines of at most `width` characters, without the columns that do not fit.
@@ -230,13 +230,7 @@ class Results(Result):
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
 
     def __str__(self) -> str:
-        return format_table(self.text_columns(), _read_width())
-
-
-def _read_width() -> int | None:
-    """Return the width that the variable COLUMNS states, 40 at least; None without it, which prints all columns."""
-    value = os.environ.get("COLUMNS", "")
-    return max(int(value), 40) if value.isdecimal() and value.isascii() and int(value) else None
+        return format_table(self.text_columns(), find_printed_width())
 
 
 def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.DataFrame | pa.Table:
@@ -255,7 +249,8 @@ def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.Da
 
         return pa.table({name: pa.array(values.tolist()) for name, values in columns.items()})
     except ModuleNotFoundError as error:
-        remedy = f"pip install {backend}, or choose another backend"
+        others = " or ".join(f'to_frame("{other}")' for other in FRAME_BACKENDS if other != backend)
+        remedy = f"pip install {backend}, or call {others}"
         raise InputError(f"{backend} is not installed", where="to_frame", remedy=remedy) from error
 
 
