@@ -39,8 +39,18 @@ def test_a_csv_that_is_too_large_for_memory_is_read_the_same(tmp_path, monkeypat
     [cells] = read_cells(path)
     assert cells.n.tolist() == whole.n.tolist() == [[2000] * 7] * 3
     assert cells.total.sum() == whole.total.sum() == 21_000
-    with pytest.raises(InputError, match="some.csv: cannot be read: .*Expected 4 columns, got 2: m9,q1"):
+    with pytest.raises(InputError, match="some.csv, line 42002: cannot be read: 2 fields where the header has 4"):
         read_cells(write(tmp_path, "\n".join(["model,question,run,score", *lines, "m9,q1"])))
+
+
+def test_a_row_of_other_width_is_named_by_its_line_in_the_file_that_was_given(tmp_path):
+    """In Latin-1, so that a copy is parsed; a row of two lines, an empty line, and then a field too many."""
+    path = tmp_path / "some.csv"
+    path.write_bytes('model;question;score;text\na;1;1;"x\ny"\n\na;2;1;\xe9;ff\n'.encode("latin-1"))
+    what = "5 fields where the header has 4; quote fields that hold semicolons"
+    with pytest.warns(HowsureWarning, match="no UTF-8"), pytest.raises(InputError, match=what) as caught:
+        read_cells(path)
+    assert str(caught.value).startswith(f"{path}, line 5: ")
 
 
 def test_a_quote_that_never_ends_swallows_no_rows(tmp_path):

@@ -176,8 +176,8 @@ BAD = {
     "correct that is not the mean": ("model,question,pass1,count,correct\na,1,0.5,10,6\n", "correct / count is not pass1"),
     "a mean of scores that are not 0 or 1": ("model,question,pass1,count\na,1,0.37,5\n", "whose spread is lost: '0.37'; give one row"),
     "a mean above 1": ("model,question,pass1,count\na,1,7,2\n", "whose spread is lost"),
-    "a line with a field too many": ("model,question,score\na,1,1\na,2,0,9\n", "cannot be read: .*Expected 3 columns, got 4: a,2,0,9; is"),
-    "a line cut short": ("model,question,score\na,1,1\na,2", "some.csv: cannot be read: .*; is the file whole"),
+    "a line with a field too many": ("model,question,score\na,1,1\na,2,0,9\n", "line 3: cannot be read: 4 fields where the header has 3; quote"),
+    "a line cut short": ("model,question,score\na,1,1\na,2", "line 3: cannot be read: 2 fields where the header has 3; is the file whole"),
     "a quote that never ends": ('model,question,score\na,"1,1\na,2,0\n', "some.csv: cannot be read: .*; is the file whole"),
     "a line before the header": ("results of today\nmodel question score\na 1 1\n", "no column for .* the columns are results of today: name them"),
 }  # fmt: skip

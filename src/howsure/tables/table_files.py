@@ -210,7 +210,8 @@ def open_rows(connection: duckdb.DuckDBPyConnection, name: str | Path, scratch: 
     if kind in {"json", "records", "xlsx"}:
         return _open_json(connection, files)
     local = [_download(connection, one, scratch) for one in files] if is_remote(text) else [Path(one) for one in files]
-    return _open_csv(connection, [_rewrite_text(one, scratch, number) for number, one in enumerate(local)], scratch)
+    copies = [_rewrite_text(one, scratch, number) for number, one in enumerate(local)]
+    return _open_csv(connection, copies, files, scratch)
 
 
 def _find_other_format(path: Path) -> str | None:
@@ -427,12 +428,14 @@ def _refuse_torn(files: Sequence[str]) -> None:
                     raise InputError(what, where=name, remedy=remedy) from error
 
 
-def _open_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], scratch: Path) -> duckdb.DuckDBPyRelation:
-    """Return the rows of delimited text, with columns of text."""
+def _open_csv(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], names: Sequence[str], scratch: Path
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of delimited text, with columns of text; errors have the names in place of the files."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    batches = _parse_files(files)
+    batches = _parse_files(files, names)
     first = next(batches)
     if sum(path.stat().st_size * (8 if path.suffix == ".gz" else 1) for path in files) <= _MAX_IN_MEMORY:
         return connection.from_arrow(pa.Table.from_batches([first, *batches]))
@@ -444,18 +447,25 @@ def _open_csv(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], scra
     return connection.sql(f"FROM read_parquet({_list_sql([str(copy)])})")
 
 
-def _parse_files(files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all files, whose columns must be those of the first; one batch or more."""
+def _parse_files(files: Sequence[Path], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all files, whose columns must be those of the first; one batch or more.
+
+    Errors have the names in place of the files, which may be copies in another encoding.
+    """
     import pyarrow as pa
 
     schema: pa.Schema | None = None
-    for path in files:
-        for batch in _parse_csv(path):
-            schema = schema or batch.schema
-            if set(batch.schema.names) != set(schema.names):
-                what = f"columns {', '.join(batch.schema.names)}, but {', '.join(schema.names)} in {files[0]}"
-                raise InputError(what, where=str(path), remedy="read them one at a time")
-            yield pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)
+    for path, name in zip(files, names, strict=True):
+        try:
+            for batch in _parse_csv(path):
+                schema = schema or batch.schema
+                if set(batch.schema.names) != set(schema.names):
+                    what = f"columns {', '.join(batch.schema.names)}, but {', '.join(schema.names)} in {names[0]}"
+                    raise InputError(what, where=name, remedy="read them one at a time")
+                yield pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)
+        except pa.ArrowInvalid:
+            _refuse_other_widths(path, name)
+            raise
 
 
 def _parse_csv(path: Path) -> Iterator[pa.RecordBatch]:
@@ -480,6 +490,20 @@ def _parse_csv(path: Path) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
     if last.num_rows and "\n" in (last.column(-1)[-1].as_py() or "") and not file.end.rstrip(b"\r\n").endswith(b'"'):
         raise InputError("cannot be read: a quote never ends", where=str(path), remedy="is the file whole?")
+
+
+def _refuse_other_widths(path: Path, name: str) -> None:
+    """Raise for the first row with another number of fields than the header; return where there is none."""
+    delimiter, names = _read_header(path)
+    with contextlib.suppress(OSError, EOFError, UnicodeDecodeError, csv.Error), _open_text(path) as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)  # an error where a quote never ends
+        for values in reader:
+            if values and len(values) != len(names):
+                what = f"cannot be read: {len(values)} fields where the header has {len(names)}"
+                remedy = "is the file whole? Each row has a field, which may be empty, for each column"
+                if len(values) > len(names):
+                    remedy = f"quote fields that hold {_DELIMITERS[delimiter]} or line breaks"
+                raise InputError(what, where=f"{name}, line {reader.line_num}", remedy=remedy)
 
 
 def _read_header(path: Path) -> tuple[str, list[str]]:
