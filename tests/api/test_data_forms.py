@@ -158,8 +158,8 @@ def test_no_data_is_refused_at_the_call(name):
         hs.audit,
         lambda data: hs.score([data]),
         lambda data: hs.gate(data, at_least=0.5),
-        lambda data: hs.gate(data, data),
-        lambda data: hs.gate(hs.Cells.from_scores("x", ["a"], ["q"], [[[1]]]), data),
+        lambda data: hs.gate(data, baseline=data),
+        lambda data: hs.gate(hs.Cells.from_scores("x", ["a"], ["q"], [[[1]]]), baseline=data),
         lambda data: hs.gate({name: np.array(values) for name, values in data.items()}, a="a", b="b"),
     ],
 )

@@ -30,7 +30,7 @@ BROKEN = [0, *[5] * 199]
 
 
 def test_two_results_with_one_model_each_are_compared_whatever_their_labels():
-    result = hs.gate(_frame({"new": BROKEN}), _frame({"old": RIGHT}), margin=0.05)
+    result = hs.gate(_frame({"new": BROKEN}), baseline=_frame({"old": RIGHT}), margin=0.05)
     assert (result.verdict, result.exit_code) == ("fail", 1)
     assert result["model"].tolist() == ["new"]
     assert result["baseline"].tolist() == ["old"]
@@ -39,14 +39,14 @@ def test_two_results_with_one_model_each_are_compared_whatever_their_labels():
 
 
 def test_equal_labels_are_told_apart():
-    result = hs.gate(_frame({"m": BROKEN}), _frame({"m": RIGHT}))
+    result = hs.gate(_frame({"m": BROKEN}), baseline=_frame({"m": RIGHT}))
     assert result["baseline"].tolist() == ["m (baseline)"]
 
 
 def test_every_label_of_the_baseline_is_compared():
     new = _frame({"a": RIGHT, "b": BROKEN, "c": RIGHT})
     with pytest.warns(HowsureWarning, match="no model c"):
-        result = hs.gate(new, _frame({"a": RIGHT, "b": RIGHT}), margin=0.05)
+        result = hs.gate(new, baseline=_frame({"a": RIGHT, "b": RIGHT}), margin=0.05)
     assert result["model"].tolist() == ["a", "b"]
     assert result["verdict"].tolist() == ["pass", "fail"]
     assert result.verdict == "fail"
@@ -55,7 +55,7 @@ def test_every_label_of_the_baseline_is_compared():
 def test_a_benchmark_that_the_baseline_lacks_is_not_left_out_in_silence():
     new = pa.concat_tables([_frame({"m": RIGHT}), _frame({"m": RIGHT}, benchmark="other")])
     with pytest.warns(HowsureWarning, match="no benchmark other"):
-        result = hs.gate(new, _frame({"m": RIGHT}))
+        result = hs.gate(new, baseline=_frame({"m": RIGHT}))
     assert result["benchmark"].tolist() == ["demo"]
 
 
@@ -63,9 +63,9 @@ def test_missing_generations_of_the_baseline_are_counted():
     old = _frame({"m": RIGHT})
     scores = [None if i < 3 else score for i, score in enumerate(old["score"].to_pylist())]
     old = old.set_column(4, "score", pa.array(scores))
-    text = str(hs.gate(_frame({"m": RIGHT}), old))
+    text = str(hs.gate(_frame({"m": RIGHT}), baseline=old))
     assert "3 generations of the baseline are missing" in text
-    assert "of the baseline" not in str(hs.gate(_frame({"m": RIGHT}), _frame({"m": RIGHT})))
+    assert "of the baseline" not in str(hs.gate(_frame({"m": RIGHT}), baseline=_frame({"m": RIGHT})))
 
 
 def test_one_source_with_both_models():
@@ -86,12 +86,17 @@ def test_one_source_with_both_models():
 )
 def test_what_cannot_be_matched_is_refused(data, baseline, arguments, message):
     with pytest.raises(InputError, match=message):
-        hs.gate(_frame(data), None if baseline is None else _frame(baseline), **arguments)
+        hs.gate(_frame(data), baseline=None if baseline is None else _frame(baseline), **arguments)
+
+
+def test_the_baseline_is_given_by_its_name_since_the_command_has_it_first():
+    with pytest.raises(TypeError, match="positional"):
+        hs.gate(_frame({"m": RIGHT}), _frame({"m": BROKEN}))
 
 
 def test_unknown_labels_are_named():
     with pytest.raises(UnknownNameError):
-        hs.gate(_frame({"a": RIGHT}), _frame({"b": RIGHT}), a="c")
+        hs.gate(_frame({"a": RIGHT}), baseline=_frame({"b": RIGHT}), a="c")
     with pytest.raises(UnknownNameError):
         hs.gate(_frame({"a": RIGHT}), a="x", at_least=0.5)
 
@@ -99,7 +104,7 @@ def test_unknown_labels_are_named():
 def test_a_benchmark_that_the_candidate_lacks_is_no_pass():
     old = pa.concat_tables([_frame({"m": RIGHT}), _frame({"m": RIGHT}, benchmark="other")])
     with pytest.raises(InputError, match="no result on other"):
-        hs.gate(_frame({"m": RIGHT}), old)
+        hs.gate(_frame({"m": RIGHT}), baseline=old)
 
 
 def test_files_without_a_benchmark_are_matched_by_their_questions(tmp_path):
@@ -107,13 +112,13 @@ def test_files_without_a_benchmark_are_matched_by_their_questions(tmp_path):
         rows = "".join(f"m,q{i},{int(i % 3 > 0 or right)}\n" for i in range(60))
         (tmp_path / f"{name}.csv").write_text("model,question,score\n" + rows)
     with pytest.warns(HowsureWarning, match="60 question ids in common"):
-        result = hs.gate(tmp_path / "new.csv", tmp_path / "old.csv")
+        result = hs.gate(tmp_path / "new.csv", baseline=tmp_path / "old.csv")
     assert result["benchmark"].tolist() == ["old"]
     assert result.verdict == "fail"
 
 
 def test_one_question_has_no_limits_and_no_nan_in_words():
-    text = str(hs.gate(_frame({"a": [1]}, k=1), _frame({"a": [1]}, k=1)))
+    text = str(hs.gate(_frame({"a": [1]}, k=1), baseline=_frame({"a": [1]}, k=1)))
     assert "nan" not in text
     assert "no limits" in text
 
@@ -121,17 +126,17 @@ def test_one_question_has_no_limits_and_no_nan_in_words():
 def test_limits_without_0_beside_an_inconclusive_verdict_are_explained():
     """By hand: 3 of 3 before and 0 of 3 now has 1 of 20 orders; the other 49 questions are all right."""
     new, old = _frame({"m": [0, *[3] * 49]}, k=3), _frame({"m": [3] * 50}, k=3)
-    assert hs.gate(new, old).verdict == "fail"  # a p of 1/20 is not above .05
-    gated = hs.gate(new, old, alpha=0.04)
+    assert hs.gate(new, baseline=old).verdict == "fail"  # a p of 1/20 is not above .05
+    gated = hs.gate(new, baseline=old, alpha=0.04)
     assert gated.verdict == "inconclusive"
     assert gated["high"][0] < 0
     assert "no loss is shown: over all tests that are made here, the p-value is 0.05, above 0.04." in str(gated)
-    same = hs.gate(_frame({"m": [3, 2, 3]}, k=3), _frame({"m": [3, 3, 3]}, k=3))
+    same = hs.gate(_frame({"m": [3, 2, 3]}, k=3), baseline=_frame({"m": [3, 3, 3]}, k=3))
     assert "no loss is shown" not in str(same)
 
 
 def test_words_say_the_numbers_of_the_table():
-    result = hs.gate(_frame({"new": [4] * 60}), _frame({"old": [5] * 60}), margin=0.02)
+    result = hs.gate(_frame({"new": [4] * 60}), baseline=_frame({"old": [5] * 60}), margin=0.02)
     text = str(result)
     assert text.startswith("FAIL\n")
     assert "0.800" in text
@@ -140,7 +145,7 @@ def test_words_say_the_numbers_of_the_table():
 
 
 def test_inconclusive_says_what_would_decide():
-    result = hs.gate(_frame({"new": [3] * 20}), _frame({"old": [3] * 20}))
+    result = hs.gate(_frame({"new": [3] * 20}), baseline=_frame({"old": [3] * 20}))
     assert (result.verdict, result.exit_code) == ("inconclusive", 3)
     needed = re.search(r"([\d,]+) generations per question of both", str(result))
     assert needed
@@ -148,33 +153,35 @@ def test_inconclusive_says_what_would_decide():
 
 
 def test_words_for_certainty_and_for_one():
-    text = str(hs.gate(_frame({"a": [0] * 99}), _frame({"b": [5] * 99}), missing="as-zero"))
+    text = str(hs.gate(_frame({"a": [0] * 99}), baseline=_frame({"b": [5] * 99}), missing="as-zero"))
     assert "p < 1e-12" in text
-    assert "on 1 common question:" in str(hs.gate(_frame({"a": [1]}, k=1), _frame({"b": [1]}, k=1)))
+    assert "on 1 common question:" in str(hs.gate(_frame({"a": [1]}, k=1), baseline=_frame({"b": [1]}, k=1)))
 
 
 def test_what_is_missing_comes_first():
     new = _frame({"m": [3] * 40}).slice(0, 150)
-    assert "first ask for what is missing" in str(hs.gate(new, _frame({"m": [3] * 40})))
+    assert "first ask for what is missing" in str(hs.gate(new, baseline=_frame({"m": [3] * 40})))
 
 
 def test_a_margin_of_zero_is_explained():
-    assert "only an improvement passes" in str(hs.gate(_frame({"a": [3] * 9}), _frame({"b": [3] * 9}), margin=0))
+    assert "only an improvement passes" in str(
+        hs.gate(_frame({"a": [3] * 9}), baseline=_frame({"b": [3] * 9}), margin=0)
+    )
 
 
 def test_junit_is_read_by_a_parser():
-    root = ET.fromstring(hs.gate(_frame({"<new>&": BROKEN}), _frame({"old": RIGHT})).to_junit())
+    root = ET.fromstring(hs.gate(_frame({"<new>&": BROKEN}), baseline=_frame({"old": RIGHT})).to_junit())
     assert root.tag == "testsuites"
     (suite,) = root
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("2", "2", "0")
     assert [case.attrib["name"] for case in suite] == ["<new>&", "<new>&: q0"]
-    skipped = ET.fromstring(hs.gate(_frame({"a": [1] * 3}), _frame({"a": [1] * 3})).to_junit())
+    skipped = ET.fromstring(hs.gate(_frame({"a": [1] * 3}), baseline=_frame({"a": [1] * 3})).to_junit())
     assert skipped[0].attrib["skipped"] == "1"
     assert skipped[0][0].find("skipped") is not None
 
 
 def test_what_an_inconclusive_gate_counts_as():
-    result = hs.gate(_frame({"a": [1] * 3}), _frame({"a": [1] * 3}))
+    result = hs.gate(_frame({"a": [1] * 3}), baseline=_frame({"a": [1] * 3}))
     assert result.verdict == "inconclusive"
     (failed,) = ET.fromstring(result.to_junit(inconclusive="fail"))
     assert (failed.attrib["failures"], failed.attrib["skipped"]) == ("1", "0")
@@ -186,7 +193,7 @@ def test_what_an_inconclusive_gate_counts_as():
 
 
 def test_markdown_of_hostile_names_is_text():
-    text = hs.gate(_frame({"a|b<img src=x>\x1b[31m`": BROKEN}), _frame({"[x](y)": RIGHT})).to_markdown()
+    text = hs.gate(_frame({"a|b<img src=x>\x1b[31m`": BROKEN}), baseline=_frame({"[x](y)": RIGHT})).to_markdown()
     assert "<img" not in text
     assert "\x1b" not in text
     table = [line for line in text.splitlines() if line.startswith("|")]
@@ -281,7 +288,7 @@ def test_a_warning_of_a_sampled_candidate_is_issued_once(tmp_path):
     def judge(data, alpha):
         rounds.append(int(data.cells()[0].n.max()))
         warnings.warn(f"at least {min(rounds[-1], 2)}", HowsureWarning, stacklevel=2)
-        return hs.gate(data, baseline, margin=0.001, alpha=alpha)
+        return hs.gate(data, baseline=baseline, margin=0.001, alpha=alpha)
 
     with pytest.warns(HowsureWarning) as caught:
         sample_until_decided(files[1], tmp_path / "new", judge)
@@ -306,7 +313,7 @@ def test_a_candidate_is_sampled_until_it_is_decided(tmp_path):
     baseline = hs.run(_write(tmp_path, "large"))
 
     def judge(data, alpha):
-        return hs.gate(data, baseline, alpha=alpha)
+        return hs.gate(data, baseline=baseline, alpha=alpha)
 
     result = sample_until_decided(_write(tmp_path, "small"), tmp_path / "small", judge)
     assert (result.verdict, result.n_analyses) == ("fail", 4)
@@ -328,7 +335,7 @@ def test_results_that_the_experiment_does_not_name_are_not_judged_as_the_candida
         return file
 
     def judge(data, alpha):
-        return hs.gate(data, baseline, alpha=alpha, margin=0.1)
+        return hs.gate(data, baseline=baseline, alpha=alpha, margin=0.1)
 
     baseline = hs.run(write("[simulated/medium]"))
     folder = tmp_path / "candidate"
@@ -340,7 +347,7 @@ def test_results_that_the_experiment_does_not_name_are_not_judged_as_the_candida
     assert [cells.models for cells in hs.read(folder)] == [("simulated/medium",)]  # nothing was sampled
 
     def judge_small(data, alpha):
-        return hs.gate(data, baseline, a="simulated/small", b="simulated/medium", alpha=alpha, margin=0.1)
+        return hs.gate(data, baseline=baseline, a="simulated/small", b="simulated/medium", alpha=alpha, margin=0.1)
 
     named = sample_until_decided(write("[simulated/small]"), folder, judge_small, label="simulated/small")
     assert named.verdict == "fail"
@@ -363,7 +370,7 @@ def test_a_run_that_was_interrupted_is_judged_at_the_looks_that_it_would_have_ha
 
     def gate_in(folder):
         def judge(data, alpha):
-            result = hs.gate(data, baseline, alpha=alpha, margin=0.001)
+            result = hs.gate(data, baseline=baseline, alpha=alpha, margin=0.001)
             sizes.setdefault(folder, []).append((result["n_generations"].tolist(), result["difference"].tolist()))
             alphas.append(alpha)
             return result
@@ -385,7 +392,7 @@ def test_a_spent_budget_ends_the_rounds(tmp_path):
     baseline = hs.run(_write(tmp_path, "medium"))
     file = _write(tmp_path, "large", more="budget: {calls: 150}\n")
     result = sample_until_decided(
-        file, tmp_path / "large", lambda data, alpha: hs.gate(data, baseline, alpha=alpha, margin=0)
+        file, tmp_path / "large", lambda data, alpha: hs.gate(data, baseline=baseline, alpha=alpha, margin=0)
     )
     assert result["n_generations"][0] <= 2
 
@@ -407,19 +414,19 @@ def test_variants_are_paired_where_both_have_them(tmp_path):
     """The candidate is right in variant a, where it has no generation of b: not a pass, since b is missing."""
     base = _write_variants(tmp_path / "base.csv", {"a": 5, "b": 2})
     same = _write_variants(tmp_path / "same.csv", {"a": 5, "b": 2})
-    result = hs.gate(same, base, margin=0.2)
+    result = hs.gate(same, baseline=base, margin=0.2)
     assert (result.verdict, result["n_questions"].tolist()) == ("pass", [20])
     assert "20 common question-variant pairs" in str(result)
     easy = _write_variants(tmp_path / "easy.csv", {"a": 5})
     with pytest.warns(HowsureWarning, match="only the baseline has are missing .*: b"):
-        result = hs.gate(easy, base, margin=0.2)
+        result = hs.gate(easy, baseline=base, margin=0.2)
     assert (result.verdict, result["n_missing"].tolist()) == ("inconclusive", [50])
     with pytest.warns(HowsureWarning, match="only the candidate has are not compared on demo: b"):
-        result = hs.gate(base, easy, margin=0.2)
+        result = hs.gate(base, baseline=easy, margin=0.2)
     assert (result.verdict, result["difference"].tolist()) == ("pass", [0.0])
     other = _write_variants(tmp_path / "other.csv", {"c": 5})
     with pytest.warns(HowsureWarning, match="no prompt variant of demo is common"):
-        assert hs.gate(other, base)["difference"].tolist() == [pytest.approx(0.3)]
+        assert hs.gate(other, baseline=base)["difference"].tolist() == [pytest.approx(0.3)]
 
 
 def test_a_variant_that_broke_on_one_question_is_named(tmp_path):
@@ -427,7 +434,7 @@ def test_a_variant_that_broke_on_one_question_is_named(tmp_path):
     worse = tmp_path / "worse.csv"
     lines = base.read_text().splitlines()
     worse.write_text("\n".join(line[:-1] + "0" if ",q3,b," in line else line for line in lines) + "\n")
-    result = hs.gate(worse, base, margin=0.2)
+    result = hs.gate(worse, baseline=base, margin=0.2)
     assert (result.verdict, result.questions["question"].tolist()) == ("fail", ["q3 [b]"])
 
 
@@ -436,17 +443,17 @@ def test_several_metrics_are_one_family():
     names = ["p"]
     same = hs.Cells.from_scores("demo", ["m"], names, [[[1, 1, 1, 1, 1]]])
     worse = hs.Cells.from_scores("demo", ["m"], names, [[[0, 0, 0, 0, 0]]])
-    alone = hs.gate(worse, same)
-    both = hs.gate({"exact": worse, "loose": same}, {"exact": same, "loose": same})
+    alone = hs.gate(worse, baseline=same)
+    both = hs.gate({"exact": worse, "loose": same}, baseline={"exact": same, "loose": same})
     assert both["benchmark"].tolist() == ["demo, exact", "demo, loose"]
     assert both["p_fail"].tolist()[0] == pytest.approx(2 * alone["p_fail"].tolist()[0])
     assert [part.verdict for part in both.gates] == ["fail", "inconclusive"]
     bars = hs.gate({"exact": same, "loose": worse}, at_least=0.5)
     assert [part.n_together for part in bars.gates] == [2, 2]
     with pytest.raises(InputError, match="metrics exact, loose of the candidate and exact of the baseline"):
-        hs.gate({"exact": worse, "loose": same}, {"exact": same})
+        hs.gate({"exact": worse, "loose": same}, baseline={"exact": same})
     with pytest.raises(InputError, match="none of the baseline"):
-        hs.gate({"exact": worse}, same)
+        hs.gate({"exact": worse}, baseline=same)
 
 
 def test_scores_on_other_scales_are_refused():
@@ -455,8 +462,8 @@ def test_scores_on_other_scales_are_refused():
     unit = hs.Cells.from_scores("demo", ["m"], names, [[[0.7, 0.8]] * 5])
     for new, old in ((rated, unit), (unit, rated)):
         with pytest.raises(InputError, match="give both on one scale"):
-            hs.gate(new, old)
-    assert hs.gate(rated, rated).verdict in {"pass", "inconclusive"}
+            hs.gate(new, baseline=old)
+    assert hs.gate(rated, baseline=rated).verdict in {"pass", "inconclusive"}
 
 
 def test_ratings_from_one_upwards_are_one_scale():
@@ -464,7 +471,7 @@ def test_ratings_from_one_upwards_are_one_scale():
     names = [f"q{i}" for i in range(12)]
     lowest = hs.Cells.from_scores("demo", ["m"], names, [[[1, 1]] * 12])
     better = hs.Cells.from_scores("demo", ["m"], names, [[[1 + i % 4, 2] for i in range(12)]])
-    assert hs.gate(better, lowest).verdict in {"pass", "inconclusive"}
+    assert hs.gate(better, baseline=lowest).verdict in {"pass", "inconclusive"}
 
 
 def test_questions_with_variants_of_their_own_are_compared_by_their_means(tmp_path):
@@ -481,7 +488,7 @@ def test_questions_with_variants_of_their_own_are_compared_by_their_means(tmp_pa
             "\n".join(["benchmark,model,question,variant,generation,score", *rows]) + "\n"
         )
     with pytest.warns(HowsureWarning, match="each question of demo has prompt variants of its own") as warned:
-        result = hs.gate(tmp_path / "cand.csv", tmp_path / "base.csv")
+        result = hs.gate(tmp_path / "cand.csv", baseline=tmp_path / "base.csv")
     assert len(warned) == 1
     assert (result["n_questions"].tolist(), result["n_missing"].tolist()) == ([60], [0])
     assert result["difference"].tolist() == [pytest.approx(0, abs=1e-12)]
@@ -489,21 +496,23 @@ def test_questions_with_variants_of_their_own_are_compared_by_their_means(tmp_pa
     with warnings.catch_warnings():  # one draw on both sides: every pair is common
         warnings.simplefilter("error")
         (tmp_path / "again.csv").write_text((tmp_path / "base.csv").read_text())
-        same = hs.gate(tmp_path / "again.csv", tmp_path / "base.csv")
+        same = hs.gate(tmp_path / "again.csv", baseline=tmp_path / "base.csv")
     assert same["n_questions"].tolist() == [180]
 
 
 def test_a_loss_that_cannot_be_is_not_said_to_be_found():
-    text = str(hs.gate(_frame({"a": [1, 2, 1, 0]}), _frame({"a": [1, 0, 0, 0]})))
+    text = str(hs.gate(_frame({"a": [1, 2, 1, 0]}), baseline=_frame({"a": [1, 0, 0, 0]})))
     assert "No loss that is possible would have been found" in text
-    assert "would have been found" not in str(hs.gate(_frame({"a": [3] * 20}, k=3), _frame({"a": [3] * 20}, k=3)))
-    assert "A loss of 0." in str(hs.gate(_frame({"a": [3] * 20}), _frame({"a": [3] * 20})))
+    assert "would have been found" not in str(
+        hs.gate(_frame({"a": [3] * 20}, k=3), baseline=_frame({"a": [3] * 20}, k=3))
+    )
+    assert "A loss of 0." in str(hs.gate(_frame({"a": [3] * 20}), baseline=_frame({"a": [3] * 20})))
 
 
 def _gate_twice(n_lost, n_kept):
     """Return the gates of one metric, and of two alike, where the candidate lost so many questions and won none."""
     old, new = _frame({"m": [1] * (n_lost + n_kept)}, k=1), _frame({"m": [0] * n_lost + [1] * n_kept}, k=1)
-    return hs.gate(new, old), hs.gate({"x": new, "y": new}, {"x": old, "y": old})
+    return hs.gate(new, baseline=old), hs.gate({"x": new, "y": new}, baseline={"x": old, "y": old})
 
 
 def test_words_say_that_p_is_adjusted_for_several_scores():
@@ -524,10 +533,10 @@ def test_words_say_that_p_is_adjusted_for_several_scores():
 def test_words_on_broken_questions_are_adjusted_for_several_scores():
     """Fisher's p of 5 of 5 and 0 of 5 is 1/252 = .00397, of the one question that changed; Holm doubles it for two."""
     old, new = _frame({"m": RIGHT}), _frame({"m": BROKEN})
-    alone = str(hs.gate(new, old, margin=0.05))
+    alone = str(hs.gate(new, baseline=old, margin=0.05))
     assert "(exact tests, adjusted for all questions):" in alone
     assert "(adjusted p = 0.004)" in alone
-    both = str(hs.gate({"x": new, "y": old}, {"x": old, "y": old}, margin=0.05))
+    both = str(hs.gate({"x": new, "y": old}, baseline={"x": old, "y": old}, margin=0.05))
     assert "adjusted for all questions, and because 2 scores are gated together" in both
     assert "(adjusted p = 0.0079)" in both
 
@@ -536,10 +545,10 @@ def test_words_on_broken_questions_are_adjusted_for_several_scores():
 def test_a_loss_within_the_margin_is_sure_after_the_adjustment():
     """p = 2^-5 shows a loss of one score; of two, .0625 shows none."""
     old, new = _frame({"m": [1] * 2000}, k=1), _frame({"m": [0] * 5 + [1] * 1995}, k=1)
-    assert "surely lower (p = 0.031, one-sided), and within" in str(hs.gate(new, old))
-    assert "surely lower" not in str(hs.gate({"x": new, "y": new}, {"x": old, "y": old}))
+    assert "surely lower (p = 0.031, one-sided), and within" in str(hs.gate(new, baseline=old))
+    assert "surely lower" not in str(hs.gate({"x": new, "y": new}, baseline={"x": old, "y": old}))
     worse = _frame({"m": [0] * 7 + [1] * 1993}, k=1)
-    text = str(hs.gate({"x": worse, "y": worse}, {"x": old, "y": old}))
+    text = str(hs.gate({"x": worse, "y": worse}, baseline={"x": old, "y": old}))
     assert "surely lower (p = 0.016, one-sided, adjusted because 2 scores are gated together)" in text
 
 
@@ -547,4 +556,4 @@ def test_one_common_question_is_one(tmp_path):
     for name in ("old", "new"):
         (tmp_path / f"{name}.csv").write_text("model,question,generation,score\nm,q,1,1\nm,q,2,0\n")
     with pytest.warns(HowsureWarning, match="have 1 question id in common"):
-        hs.gate(tmp_path / "new.csv", tmp_path / "old.csv")
+        hs.gate(tmp_path / "new.csv", baseline=tmp_path / "old.csv")

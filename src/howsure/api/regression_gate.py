@@ -129,8 +129,8 @@ class GateResult(Results):
 
 def gate(
     data: CellsLike | Mapping[str, CellsLike],
-    baseline: CellsLike | Mapping[str, CellsLike] | None = None,
     *,
+    baseline: CellsLike | Mapping[str, CellsLike] | None = None,
     a: str | None = None,
     b: str | None = None,
     margin: float = 0.02,
@@ -147,7 +147,8 @@ def gate(
         Results of the candidate, as for `howsure.score`; without `baseline`, those of both models. A mapping has the
         results of several metrics by their names, such as ``{"accuracy": read(path, scorer="accuracy"), ...}``.
     baseline
-        Results of the baseline on the same questions; a mapping with the same names where `data` is one.
+        Results of the baseline on the same questions; a mapping with the same names where `data` is one. It is given by
+        this name only, since two results in a row do not say which is the baseline.
     a, b
         Labels of the candidate and of the baseline. None: the only model of its side, or each label that both have.
     margin

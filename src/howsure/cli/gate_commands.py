@@ -131,7 +131,7 @@ def gate(
     def judge(data: Evaluations | dict[str, Evaluations], share: float) -> GateResult:
         return hs.gate(
             data,
-            None if old is None else _read_metrics(old, metrics),
+            baseline=None if old is None else _read_metrics(old, metrics),
             a=a,
             b=b,
             margin=margin,
