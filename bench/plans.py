@@ -39,7 +39,8 @@ QUESTIONS = 1_000_000  # as many as a plan likes
 FEWEST, MOST_GENERATIONS = 30, 10_000
 PILOTS = ((30, 2), (50, 5), (100, 2), (164, 10))
 #: The prompt is paid once per request, which returns up to 16 generations.
-TOKENS = Cost(prompt_tokens=600, completion_tokens=200, generations_per_request=16)
+PER_REQUEST = 16
+TOKENS = Cost(prompt_tokens=600, completion_tokens=200, generations_per_request=PER_REQUEST)
 UNITS = {"calls": None, "tokens": TOKENS}
 BENCHMARKS = ("math500_cot", "aime2024_cot", "CRUXEval-output-T0.8")
 BENCHMARKS_OF_ACCURACY = (*BENCHMARKS, "humaneval+", "swebench-lite")
@@ -85,7 +86,7 @@ def cost_of(N: Array, k: Array, unit: str) -> Array:
     """Return the cost of N questions x k generations of two models."""
     if unit == "calls":
         return 2 * N * k
-    requests = np.ceil(k / TOKENS.generations_per_request)
+    requests = np.ceil(k / PER_REQUEST)
     return 2 * N * (requests * TOKENS.prompt_tokens + k * TOKENS.completion_tokens)
 
 

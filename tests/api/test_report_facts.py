@@ -114,6 +114,9 @@ def test_a_plan_takes_tokens_and_prices_of_each_model_from_the_run(tmp_path):
     # what is given stands, whatever the run states
     own = hs.plan(folder, **pair, unit="cost", cost=hs.Cost(input_price=0, output_price=4)).parts[0]
     assert own.cost == pytest.approx(2 * own.n_questions * own.n_generations * 50 * 4 / 1e6)
+    single = hs.Cost(generations_per_request=1)  # the run had two completions of a request
+    alone = hs.plan(folder, **pair, unit="cost", cost=single).parts[0]
+    assert alone.cost == pytest.approx(11 * alone.n_questions * alone.n_generations * (300 * 2 + 50 * 10) / 1e6)
     calls = hs.plan(folder, **pair).parts[0]
     assert np.isnan(calls.cost).all()
     assert calls.calls == pytest.approx(2 * calls.n_questions * calls.n_generations)

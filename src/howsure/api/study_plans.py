@@ -422,9 +422,7 @@ def _complete_costs(
     if cost is None:
         return costs
     given = {one.name: getattr(cost, one.name) for one in fields(cost)}
-    stated = {name: value for name, value in given.items() if not math.isnan(value)}
-    if cost.generations_per_request == 1:  # the default
-        del stated["generations_per_request"]
+    stated = {name: value for name, value in given.items() if value is not None and not math.isnan(value)}
     return [replace(one, **stated) for one in costs]
 
 

@@ -101,7 +101,7 @@ def parse_assurance(value: str | float) -> float:
 @click.option("--input-price", type=float, help="Money per million prompt tokens.")
 @click.option("--output-price", type=float, help="Money per million completion tokens.")
 @click.option(
-    "--generations-per-request", type=int, default=1, show_default=True, help="Generations that one request returns."
+    "--generations-per-request", type=int, help="Generations that one request returns; default: the pilot's, else 1."
 )
 @click.option(
     "--verdict-cost",
@@ -150,7 +150,7 @@ def plan(
     completion_tokens: float | None,
     input_price: float | None,
     output_price: float | None,
-    generations_per_request: int,
+    generations_per_request: int | None,
     verdict_cost: float | None,
     questions_file: Path | None,
     seed: int,

@@ -36,7 +36,8 @@ class Cost:
     input_price, output_price
         Price per million tokens of prompts and of completions; NaN where unknown.
     generations_per_request
-        Largest number of generations that one request returns. With 1, each generation pays for its prompt again.
+        Largest number of generations that one request returns. With 1, each generation pays for its prompt again. None
+        where it is unknown; it counts as 1.
 
     Examples
     --------
@@ -49,15 +50,17 @@ class Cost:
     completion_tokens: float = math.nan
     input_price: float = math.nan
     output_price: float = math.nan
-    generations_per_request: int = 1
+    generations_per_request: int | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            if value is None and field.name == "generations_per_request":
+                continue
             if value < 0 or math.isinf(value):
                 raise InputError(f"{field.name} is {value!r}", where="Cost", remedy="allowed: 0 or more")
         n = self.generations_per_request
-        if n != int(n) or n < 1:
+        if n is not None and (n != int(n) or n < 1):
             raise InputError(f"generations_per_request is {n!r}", where="Cost", remedy="allowed: 1, 2, 3, ...")
 
     def request(self, unit: CostUnit) -> float:
@@ -77,7 +80,7 @@ class Cost:
     def cell(self, n_generations: ArrayLike, unit: CostUnit) -> FloatArray:
         """Return the cost of K generations of one prompt, any shape; NaN where tokens or prices are unknown."""
         K = np.asarray(n_generations, float)
-        requests = np.ceil(K / self.generations_per_request)
+        requests = np.ceil(K / (self.generations_per_request or 1))
         cost: FloatArray = requests * self.request(unit) + K * self.generation(unit)
         return cost
 
