@@ -97,6 +97,8 @@ class Tab:
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
         size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
         await self.call("Emulation.setDeviceMetricsOverride", **size)
+        # The page learns it a moment later; one that is opened before is drawn at the old size first, and then moves.
+        await self.wait_for(f"innerWidth === {width} && innerHeight === {height}")
 
     async def press(self, key: str, *, code: int, text: str = "", shift: bool = False) -> None:
         """Press and release a key; `code` is the one that Windows gives it, `text` what it types."""

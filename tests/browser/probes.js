@@ -97,8 +97,10 @@ window.probes = (() => {
 
   // How far things moved that were already in sight, each time (the browser's own measure; 0.1 is called good).
   const shifts = [];
+  const moved = ({ node, previousRect: from, currentRect: to }) =>
+    `${node?.closest?.("[id]")?.id ?? node?.nodeName} (${node?.nodeName}) from ${from.y} to ${to.y} of ${innerWidth} x ${innerHeight}, scrolled by ${Math.round(scrollY)}`;
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) shifts.push([entry.value, entry.sources.map((s) => s.node?.closest?.("[id]")?.id ?? s.node?.nodeName).join(", ")]);
+    for (const entry of list.getEntries()) shifts.push([entry.value, entry.sources.map(moved).join(", ")]);
   }).observe({ type: "layout-shift", buffered: true });
 
   return { readThrough, collisions, faint, wide, controls, focused, shift: () => shifts };

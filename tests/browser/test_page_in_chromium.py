@@ -43,7 +43,7 @@ def test_nothing_planted_ran(seen):
 
 
 def test_things_in_sight_stay_where_they_are(seen):
-    assert [shift for shift in seen.probe("shift") if shift[0] >= 0.05] == []
+    assert [shift for shift in seen.shifts if shift[0] >= 0.05] == []
 
 
 def test_no_label_lies_on_another_or_is_cut(seen):

@@ -39,6 +39,8 @@ class Window:
     def __init__(self, runner, tab):
         self.tab, self._runner = tab, runner
         self._read, self._missing = None, []
+        #: How far things moved while the page was read: the value of each shift, and what moved.
+        self.shifts = []
 
     def __getattr__(self, name):
         asked = getattr(self.tab, name)
@@ -62,6 +64,7 @@ class Window:
         if self._read != (url, look):
             self.show(url, **look)
             self._missing = self.probe("readThrough")
+            self.shifts = self.probe("shift")  # before a test opens details or changes the width
             self._read = (url, look)
         self.look(**look)
         return self._missing
