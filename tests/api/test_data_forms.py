@@ -169,6 +169,11 @@ def test_a_mapping_of_columns_is_refused_with_the_way_to_make_a_frame(read):
         read({"model": ["a"], "question": ["q"], "score": [1]})
 
 
+def test_a_mapping_of_numbers_is_refused_in_one_line():
+    with pytest.raises(InputError, match="the keys model, score is no frame"):
+        hs.repeats({"model": 1, "score": 0.5})
+
+
 def test_a_line_on_a_frame_has_its_name_once():
     """Four copies of each generation: a doubt about the benchmark, which is called as the frame is."""
     ids = [f"q{i // 8}" for i in range(160)]

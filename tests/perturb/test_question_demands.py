@@ -139,6 +139,15 @@ def test_no_marker_is_a_speaker_of_a_question():
         assert not is_english or replaced["markers"]["reason"] == "'A:' begins a line of the question 'No. 2'"
 
 
+def test_examples_without_markers_get_none_that_is_a_speaker_of_a_question():
+    """The first markers of the space are "Q: " and "A:", which would be those of a dialogue in the questions."""
+    speakers = [Question(f"q{i}", f"No. {i}\nA: Are you coming?\nB: No.\nWho is coming?", "B") for i in range(3)]
+    dimensions = {"demonstrations": [1], "markers": ["none", "Q/A"], "placement": ["after"], "turns": ["text"]}
+    for variant in draw(speakers, "open", dimensions, hold_out=2).variants:
+        replaced = variant.record(speakers[-1])["replaced"]["markers"]
+        assert replaced["used"] == "Question/Answer"
+
+
 @pytest.mark.parametrize(
     ("placement", "markers", "context", "has_colon"),
     [("before", "Q/A", "none", True), ("before", "Q/A", "passage", False), ("after", "Q/A", "none", False),

@@ -124,6 +124,8 @@ def test_a_sign_over_and_over_is_too_long_to_parse(repeated, maths_scorer):
     [
         (r"So $x = \boxed{3}$ or $x = \boxed{5}$.", "3, 5"),
         (r"The roots are \(\boxed{2}\) and \(\boxed{-\frac{1}{2}}\).", r"2, -\frac{1}{2}"),
+        ("So x > 1 and x ≤ 3.", "(1, 3]"),
+        ("So $x > 1$, $x < 3$.", "(1, 3)"),
         ("We need 0 < x and x ≤ 4.\n\nThe domain is **(0, 4]**.", "(0, 4]"),
     ],
 )

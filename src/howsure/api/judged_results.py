@@ -49,8 +49,8 @@ __all__ = [
 
 #: Note on scores of which a report has corrected the most important ones; the place is for the names of benchmarks.
 CORRECTED = (
-    "the scores are a judge's; people's labels correct the headline, the table and figure of scores, and the section "
-    "on the judge{}, and everything else is of the judge's own scores"
+    "the scores are a judge's; {}people's labels correct the headline, the table and figure of scores, and the section "
+    "on the judge, and everything else is of the judge's own scores"
 )
 #: The same where there are labels, and no score that they correct.
 TOO_FEW_LABELS = "the scores are a judge's opinion: the labels are too few to correct the score of any model"
@@ -374,7 +374,7 @@ def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -
     if not corrected:
         has_labels = any(one.completions.n_labels.any() for one in judges.values())
         return [line.replace(JUDGED, TOO_FEW_LABELS) if has_labels else line for line in notes]
-    others = f" on {join_names(corrected)}" if len(corrected) < len(judges) else ""
+    others = f"on {join_names(corrected)}, " if len(corrected) < len(judges) else ""
     return [line.replace(JUDGED, CORRECTED.format(others)) for line in notes]
 
 

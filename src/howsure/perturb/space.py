@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -381,7 +381,7 @@ class PromptPoint:
         if replaced:
             form = replace(form, values=values, replaced=replaced)
         demonstrations = self._demonstrations(form)
-        form = self._mark_answers(form, demonstrations)
+        form = self._mark_answers(question, form, demonstrations)
         if not question.choices:
             return form
         values, replaced = dict(form.values), dict(form.replaced)
@@ -398,21 +398,28 @@ class PromptPoint:
         """Replace markers that the question or a demonstration has on lines of its own; return why, or ""."""
         texts = [remove_own_markers(one.text) for one in (question, *self._demonstrations(form))]
         reason = find_marker_conflict(values["markers"], texts)
-        for used in itertools.chain(*self._list_values("markers", values)) if reason else ():
-            if isinstance(used.content, tuple) and all(used.content) and not find_marker_conflict(used, texts):
-                values["markers"] = used
-                return reason
-        return ""
+        used = self._find_markers(values, texts) if reason else None
+        if used is None:
+            return ""
+        values["markers"] = used
+        return reason
 
-    def _mark_answers(self, form: PromptForm, demonstrations: list[Question]) -> PromptForm:
+    def _mark_answers(self, question: Question, form: PromptForm, demonstrations: list[Question]) -> PromptForm:
         """Return a form with markers where answers without them could not be told from the questions."""
         reason = find_unmarked_answer(form.values, demonstrations) if demonstrations else ""
-        if not reason:
+        texts = [remove_own_markers(one.text) for one in (question, *demonstrations)]
+        used = self._find_markers(form.values, texts) if reason else None
+        if used is None:
             return form
-        drawn, values = form.values["markers"], itertools.chain(*self._list_values("markers", form.values))
-        used = next(value for value in values if isinstance(value.content, tuple) and all(value.content))
-        replaced = {**form.replaced, "markers": Replacement(drawn.name, used.name, reason)}
+        replaced = {**form.replaced, "markers": Replacement(form.values["markers"].name, used.name, reason)}
         return replace(form, values={**form.values, "markers": used}, replaced=replaced)
+
+    def _find_markers(self, drawn: Mapping[str, Value], texts: Sequence[str]) -> Value | None:
+        """Return markers of the question and the answer that begin no line of these texts; None where all do."""
+        for value in itertools.chain(*self._list_values("markers", drawn)):
+            if isinstance(value.content, tuple) and all(value.content) and not find_marker_conflict(value, texts):
+                return value
+        return None
 
     def _list_values(self, name: str, drawn: Mapping[str, Value]) -> tuple[list[Value], list[Value]]:
         """Return the values of a dimension and the spare ones, in the language and for the place of a prompt."""

@@ -490,7 +490,9 @@ def to_runs(
     Cells in a sequence are the runs of their benchmarks, in order.
     """
     if isinstance(data, Mapping):
-        if not all(isinstance(run, Cells) for runs in data.values() for run in runs):
+        if not all(
+            isinstance(runs, Iterable) and all(isinstance(run, Cells) for run in runs) for runs in data.values()
+        ):
             check_no_mapping(data)
         return {benchmark: list(runs) for benchmark, runs in data.items()}
     if not isinstance(data, Evaluations):

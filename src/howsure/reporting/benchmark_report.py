@@ -234,7 +234,7 @@ class BenchmarkReport:
         if effect is not None and effect.varies.any():
             warnings.append(describe_parser_warning(effect))
         if self.corrected is not None and self.data.judge is not None:
-            warnings += describe_few_labels(self.data.judge, self.order)
+            warnings += describe_few_labels(self.data.judge, self.corrected.scores)
         return warnings
 
     def _choose_reference(self, reference: str | None) -> tuple[str, bool]:

@@ -327,7 +327,7 @@ def _encode_rows(
             if pa.types.is_integer(field.type):
                 pa.array([value for value in values if isinstance(value, float)]).cast(field.type)  # 2.5 is no integer
             arrays.append(pa.array(values, field.type))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             remedy = "give an answer of the type of the column, or change that in the file of the benchmark"
             what = f"a right answer does not fit the column {field.name!r}: {error}"
             raise InputError(what, where=original.name, remedy=remedy) from None

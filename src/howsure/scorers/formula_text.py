@@ -65,11 +65,12 @@ _SPELLINGS = [
 _FONT = re.compile(r"\\(?:mathbf|boldsymbol|bm)\s?\{([^{}]*)\}")
 # "The cone has a volume of" before a formula in a box.
 _WORDS_BEFORE = re.compile(r"^\\text\{[^{}]*\w\s+\w[^{}]*\}\s*=?\s*(?=.*\d)")
-# "x < -1 or x >= 2": two rays of a line.
+# "x < -1 or x >= 2", "x > 1 and x < 3": two rays of a line.
 _BOUND = r"[-+]?[\s\d./]*(?:\\(?:frac|sqrt|pi)\b[\s{}\d]*)?"
 _RELATION = rf"([a-z])\s*(<|>|\\[lg]e(?:q|qslant)?(?![A-Za-z]))\s*({_BOUND})"
-_OR = r"\s*(?:,|(?:,\s?)?\bor\b|\\text\{\s*or\s*\})\s*"
-_TWO_RAYS = re.compile(rf"\s*{_RELATION}{_OR}{_RELATION}\s*")
+_JOINT = r"\s*(?:,|(?:,\s?)?\b(?:and|or)\b|\\text\{\s*(?:and|or)\s*\})\s*"
+_TWO_RAYS = re.compile(rf"\s*{_RELATION}({_JOINT}){_RELATION}\s*")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 # "y(x) =", which is y as well.
 _ARGUMENT = re.compile(r"^\s*([a-z])\([a-z]\)\s*=")
 # "y = 1, x = 3": a value for each of several unknowns.
@@ -128,11 +129,13 @@ def write_formula(statement: str) -> str:
 def write_set(formula: str) -> str:
     r"""Return a solution set in the form in which it is compared; other formulas as they are.
 
-    Two rays become a union of intervals, equations of several unknowns become a tuple in the order of their
-    names, and brackets that are turned around become round ones.
+    Two rays become a union of intervals, or the interval that they share unless "or" joins them, equations of several
+    unknowns become a tuple in the order of their names, and brackets that are turned around become round ones.
 
     >>> write_set(r"x \ge 2 \text{ or } x < -1"), write_set("y = 1, x = 3"), write_set("[-1, 4["), write_set("x < y")
     ('(-\\infty,-1)\\cup[2,\\infty)', '(3, 1)', '[-1, 4)', 'x < y')
+    >>> write_set("x > 1, x < 3"), write_set("x > 1 or x < 3")
+    ('(1,3)', '(-\\infty,3)\\cup(1,\\infty)')
     """
     formula = _ARGUMENT.sub(r"\1 =", formula)
     if turned := _TURNED.fullmatch(formula.strip()):
@@ -143,16 +146,20 @@ def write_set(formula: str) -> str:
     if len(named) == len(values) > 1:
         return f"({', '.join(named[name] for name in sorted(named))})"
     rays = _TWO_RAYS.fullmatch(formula)
-    if rays is None or rays[1] != rays[4]:
+    if rays is None or rays[1] != rays[5]:
         return formula
     ends = {
         relation[0] == ">" or "ge" in relation: (relation, value.strip())
-        for relation, value in (rays.group(2, 3), rays.group(5, 6))
+        for relation, value in (rays.group(2, 3), rays.group(6, 7))
     }
     if set(ends) != {False, True} or not all(value for _, value in ends.values()):
         return formula
     (below, low), (above, high) = ends[False], ends[True]
-    return f"(-\\infty,{low}{')' if below == '<' else ']'}\\cup{'(' if above == '>' else '['}{high},\\infty)"
+    left, right = "(" if above == ">" else "[", ")" if below == "<" else "]"
+    is_shared = "or" not in rays[4] and _NUMBER.fullmatch(low) and _NUMBER.fullmatch(high) and float(high) < float(low)
+    if is_shared:
+        return f"{left}{high},{low}{right}"
+    return formula if "and" in rays[4] else f"(-\\infty,{low}{right}\\cup{left}{high},\\infty)"
 
 
 def normalize_formula(text: str) -> str:

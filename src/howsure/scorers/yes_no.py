@@ -153,9 +153,11 @@ _SHORT_DENIAL = re.compile(r"n['’]t\b")
 # Words beside those of the question that change what is said: "only half of the birds fly".
 _CHANGES = re.compile(
     r"\b(?:if|whether|unless|might|may|perhaps|possibly|maybe|depends?|nor|unsure|unclear|only|hardly|rarely|always|usually"
-    r"|sometimes|often|necessarily|half|partly|almost|nearly|false|wrong|untrue|incorrect|myth|misconception|mistaken"
-    r"|opposite|instead|rather|impossible|fails?|unable|too|deny|denies|lied?|seems?|asks?|question|determine)\b"
+    r"|barely|scarcely|seldom|few(?:er)?(?=\s\w)|sometimes|often|necessarily|half|partly|almost|nearly|false|wrong|untrue"
+    r"|incorrect|myth|misconception|mistaken|opposite|instead|rather|impossible|fails?|unable|too|deny|denies|lied?|seems?|asks?|question|determine)\b"
     r"|\bnot\s(?:all|every|each|everyone|everybody)\b"
+    # "Whales used to eat fish.", but not "Bamboo is used to make paper"
+    r"|(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bbeen\s)\bused\sto\b"
     # "Jerry lies.", but not "Lisbon lies farther west"
     r"|\blies\b(?!\s(?:[a-z]+er|in|on|at|to|between|north|south|east|west|within|near)\b)",
     re.IGNORECASE,

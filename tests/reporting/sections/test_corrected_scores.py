@@ -109,6 +109,7 @@ def test_a_model_whose_score_cannot_be_corrected_has_no_test_and_a_reason():
     assert [row.interval for row in page.score_table.rows[2:]] == ["–", "–"]
     assert any("too few to correct" in note for note in page.score_table.notes)
     assert any("no judge scored it" in note for note in page.score_table.notes)
+    assert not any("Fewer than 20 labels" in line for line in page.warnings), "only a, b have a corrected score"
     assert page.count_pairs() == (1, 6)
 
 
@@ -117,7 +118,7 @@ def test_one_of_several_models_with_a_corrected_score_is_not_called_the_highest(
     cells, summary = judged_run(*REVERSED, unlabelled=["a"])
     text = describe(cells, summary)
     assert re.match(r"Corrected by people's labels, b scores 0\.\d+ \(95% interval", text)
-    assert "No other model has labels enough for a corrected score." in text
+    assert "No other model has a corrected score." in text
     assert "b has the highest" not in text
     assert "No test" not in text
     assert text.endswith("By the judge's own scores, a is the highest, 0.800.")
@@ -137,6 +138,11 @@ def test_models_that_the_labels_do_not_tell_apart_are_not_called_distinguishable
 def test_models_that_share_the_highest_corrected_score_are_both_named():
     cells, summary = judged_run({"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5})
     assert describe(cells, summary).startswith("Corrected by people's labels, a and b share the highest score, 0.500.")
+
+
+def test_models_that_the_judge_puts_first_together_are_both_named():
+    cells, summary = judged_run({"a": 0.2, "b": 0.6, "c": 0.3}, {"a": 0.8, "b": 0.6, "c": 0.8})
+    assert describe(cells, summary).endswith("By the judge's own scores, a and c share the highest score, 0.800.")
 
 
 def test_of_one_model_the_headline_has_both_scores():

@@ -46,6 +46,7 @@ def test_steps_and_the_tokens_seen_until_then_are_one_position():
         ["gpt-3.5", "gpt-4", "gpt-5"],
         ["m (max_tokens=256)", "m (max_tokens=512)", "m (max_tokens=2048)"],
         ["m thinking-tokens 1k", "m thinking-tokens 2k", "m thinking-tokens 8k"],
+        ["m (max_completion_tokens=256)", "m (max_completion_tokens=512)", "m (max_completion_tokens=2048)"],
         ["m step 1", "m step 2"],  # two are a comparison
         ["m step 1-2", "m step 2-2", "m step 3-1"],  # another number differs in one of them
         ["m step 1 tokens 9", "m step 2 tokens 8", "m step 3 tokens 9"],
@@ -53,6 +54,12 @@ def test_steps_and_the_tokens_seen_until_then_are_one_position():
 )
 def test_models_that_differ_in_other_numbers_are_no_training_run(labels):
     assert find_training_runs(labels) == []
+
+
+@pytest.mark.parametrize("name", ["globalstep", "TrainStep", "step=", "newmodel-tokens", "imagen_tokens"])
+def test_a_word_that_ends_in_step_or_tokens_makes_a_training_run(name):
+    labels = [f"m-{name}{number}" for number in (100, 200, 3000)]
+    assert find_training_runs(labels) == [labels]
 
 
 def test_runs_of_two_models_are_two():

@@ -4,6 +4,8 @@ Kind of truth: other programs' output (truescore 0.7.4 and ppi_py 0.2.3 on the s
 hand-computed values, and coverage by seeded simulation.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -180,6 +182,14 @@ def test_few_labels_are_noted():
     assert "only 19 labels" in by_model["a"]["note"]
     assert np.isnan(by_model["b"]["score"])
     assert "0 labels" in by_model["b"]["note"]
+
+
+def test_a_note_on_a_difference_names_the_model_with_few_labels():
+    data = reference_data()
+    for n, note in ((0, "b: 0 labels: too few to correct the judge's score"), (19, "b: only 19 labels")):
+        is_kept = (data.model == 0) | (np.cumsum((data.model == 1) & ~np.isnan(data.label)) <= n)
+        few = replace(data, label=np.where(is_kept, data.label, np.nan))
+        assert calibrate_difference(few, "a", "b").reason.startswith(note)
 
 
 def test_unreadable_verdicts_are_left_out():

@@ -508,7 +508,7 @@ def test_a_grid_holds_every_combination():
         (lambda: plan(PAIR, budget=1, unit="tokens"), "give its tokens: --prompt-tokens, --completion-tokens (in"),
         (
             lambda: plan(PAIR, Cost(0, 0), budget=1, unit="tokens"),
-            "plan: the tokens of a generation is 0 and limits no",
+            "plan: the number of tokens of a generation is 0 and limits no",
         ),
         (lambda: plan(PAIR, [Cost()] * 3, se=0.1), "plan: cost is of 3 models; allowed: from 1 to 2"),
         (lambda: Cost(prompt_tokens=-1), "Cost: prompt_tokens is -1; allowed: 0 or more"),
@@ -589,7 +589,7 @@ def test_a_budget_that_the_questions_limit_says_what_more_of_them_would_give():
     assert pilot.question == 0
     stopped = plan(pilot, PRICED, budget=50, available=80)
     assert stopped.best.cost < 25
-    assert "80 questions limit the plan, and more generations of them do not lower the error: " in stopped.reason
+    assert "80 questions limit the plan, and more generations of them do not lower se_assured: " in stopped.reason
     assert stopped.columns()["note"][1].startswith("plain plan: the smallest error for 50 in cost if ")
     assert "estimated, without data noise; 80" in stopped.columns()["note"][1]
 

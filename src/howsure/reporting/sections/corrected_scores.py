@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,7 +97,7 @@ def describe_corrected_verdict(corrected: CorrectedScores) -> str:
         return f"{start} {best[0]} scores {error}; the judge's own score is {judged}."
     if np.sum(np.isfinite(scores.score)) == 1:
         text = f"{start} {best[0]} scores {error}; the judge's own score of it is {judged}."
-        text += " No other model has labels enough for a corrected score."
+        text += " No other model has a corrected score."
     else:
         if len(best) > 1:
             text = f"{start} {join_names(best)} share the highest score, {value}."
@@ -105,16 +105,19 @@ def describe_corrected_verdict(corrected: CorrectedScores) -> str:
             text = f"{start} {best[0]} has the highest score, {error}; the judge's own score of it is {judged}."
         text = " ".join([text, *_describe_tests(corrected, best[0])])
     own = {model: score for model, score in corrected.judge_scores.items() if np.isfinite(score)}
-    first = max(own, key=lambda model: own[model])
-    if own[first] > own.get(best[0], -np.inf):
-        text += f" By the judge's own scores, {first} is the highest, {format_number(own[first], places)}."
+    highest = max(own.values())
+    if highest > own.get(best[0], -np.inf):
+        first = [model for model, score in own.items() if score == highest]
+        are = "is the highest" if len(first) == 1 else "share the highest score"
+        text += f" By the judge's own scores, {join_names(first)} {are}, {format_number(highest, places)}."
     return text
 
 
-def describe_few_labels(summary: JudgeSummary, order: Sequence[str]) -> list[str]:
-    """Return a warning that names the models of `order` with too few labels to correct their scores well."""
+def describe_few_labels(summary: JudgeSummary, scores: Scores) -> list[str]:
+    """Return a warning that names the models whose scores, which are corrected ones, rest on too few labels."""
     n_labels = dict(zip(summary.completions.models, summary.completions.n_labels.tolist(), strict=True))
-    few = [model for model in order if n_labels.get(model, FEWEST_LABELS) < FEWEST_LABELS]
+    corrected = [model for model, x in zip(scores.models, scores.score.tolist(), strict=True) if np.isfinite(x)]
+    few = [model for model in corrected if n_labels[model] < FEWEST_LABELS]
     if not few:
         return []
     text = (

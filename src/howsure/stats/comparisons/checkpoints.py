@@ -15,10 +15,11 @@ __all__ = ["find_training_runs", "order_checkpoints", "read_positions"]
 #: A number in a label, with a unit such as the B of 16B tokens.
 _NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?:[kKmMbBtT](?![a-zA-Z]))?")
 _UNITS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-#: Words before a number that make it the position of a checkpoint, but for limits such as max_tokens=512.
-_POSITION = re.compile(
-    r"(?<![a-z])(?:steps?|checkpoint|ckpt|iter|iteration|epoch|global_step"
-    r"|(?<!max[_-])(?<!new[_-])(?<!thinking[_-])(?<!reasoning[_-])(?<!budget[_-])(?<!output[_-])tokens)[\s_=:-]*$",
+#: Words before a number that make it the position of a checkpoint.
+_POSITION = re.compile(r"(?:steps?|checkpoint|ckpt|iter|iteration|epoch|tokens)[\s_=:-]*$", re.IGNORECASE)
+#: Words before a number that limits the length of a completion, such as max_completion_tokens=512.
+_LIMIT = re.compile(
+    r"(?<![a-z])(?:max|min|new|thinking|reasoning|budget|output|completion|prompt|gen)[\s_-]*tokens[\s_=:-]*$",
     re.IGNORECASE,
 )
 #: Smallest number of checkpoints of a training run that is drawn.
@@ -126,7 +127,7 @@ def _find_positions(parts: Sequence[str], names: Sequence[str]) -> tuple[list[in
     """
     numbers = np.array([_read_numbers(name) for name in names]).reshape(len(names), len(parts) - 1)
     varying = [i for i in range(numbers.shape[1]) if len(set(numbers[:, i].tolist())) > 1]
-    positions = [i for i in varying if _POSITION.search(parts[i])]
+    positions = [i for i in varying if _POSITION.search(parts[i]) and not _LIMIT.search(parts[i])]
     if len(positions) > 1:
         others = [i for i in varying if i not in positions]
         runs: dict[tuple[float, ...], list[list[float]]] = {}

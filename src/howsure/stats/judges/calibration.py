@@ -666,12 +666,14 @@ def _reasons(
     labels = [int(data.n_labels[i]) for i in models] if n_labels is None else n_labels
     is_known = np.zeros(len(data.judged), dtype=bool) if data.is_known is None else data.is_known
     for i, n, error in zip(models, labels, se, strict=True):
-        parts = [_describe_labels(n, error, method, accuracy)]
+        of_model = "" if n_labels is None else f"{data.models[i]}: "
+        has_enough = np.isnan(error) and n > min(labels)  # the error of a difference is unknown by the other model
+        text = "" if has_enough else _describe_labels(n, error, method, accuracy)
+        parts = [f"{of_model}{text}" if text and method in {"ppi", "labels"} else text]
         scored = (data.model == i) & ~np.isnan(data.judged)
         if np.any(scored) and np.all(is_known[scored]):
             parts = ["all scores are known without a judge: refused, empty or tool calls"]
         if missing := int(data.n_unreadable[i]):
-            of_model = "" if n_labels is None else f"{data.models[i]}: "
             parts.append(f"{of_model}completions without a readable verdict, left out: {missing}")
         yield "; ".join(filter(None, parts))
 

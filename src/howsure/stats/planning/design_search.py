@@ -166,8 +166,9 @@ class DesignSearch(NamedTuple):
             return ""
         price = N * S * float(cost_per_cell(self.costs, K + 1, self.unit))
         is_least = most == N and self.limits.generations > K and price <= self.budget
-        why = ", and more generations of them do not lower the error" if is_least else ""
-        error = f"{'se_assured' if self.assured else 'se'} {self._se(more[0], more[2], more[1]):.2g}"
+        name = "se_assured" if self.assured else "se"
+        why = f", and more generations of them do not lower {name}" if is_least else ""
+        error = f"{name} {self._se(more[0], more[2], more[1]):.2g}"
         prompts = f" in {more[1]} prompt variants" if more[1] > 1 else ""
         bought = f"{more[0]} questions{prompts} with {_count_generations(more[2])} of each, {error}"
         return f"{most:.0f} questions limit the plan{why}: {self._format_price(self.budget)} would buy {bought}"

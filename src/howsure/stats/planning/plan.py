@@ -376,7 +376,8 @@ def _choose_unit(costs: tuple[Cost, ...], unit: CostUnit | None) -> CostUnit:
         if unit == "tokens":
             remedy = "give its tokens: --prompt-tokens, --completion-tokens"
         remedy += " (in Python, the fields of Cost)"
-        raise InputError(f"the {unit} of a generation is {what}", where="plan", remedy=remedy)
+        name = "number of tokens" if unit == "tokens" else unit
+        raise InputError(f"the {name} of a generation is {what}", where="plan", remedy=remedy)
     return unit
 
 
