@@ -35,16 +35,17 @@ def read(row, labels):
     return None if place is None else labels[place]
 
 
-@pytest.mark.parametrize("row", AWKWARD, ids=lambda row: f"{row['group']}: {row['text'][:40]}")
-def test_invented_completions_are_read_as_a_person_reads_them(row):
-    assert read(row, row.get("labels", ["A", "B", "C", "D"])) == row["answer"], row["text"]
+def test_invented_completions_are_read_as_a_person_reads_them():
+    readings = [(row, read(row, row.get("labels", ["A", "B", "C", "D"]))) for row in AWKWARD]
+    assert [(got, row) for row, got in readings if got != row["answer"]] == []
 
 
-@pytest.mark.parametrize("row", BLIND, ids=lambda row: f"{row['group']}: {row['text'][:40]}")
-def test_completions_written_without_reading_the_code_are_read_as_a_person_reads_them(row):
+def test_completions_written_without_reading_the_code_are_read_as_a_person_reads_them():
     """A row that is marked `unread` is too hard to read so far, but is never read as another choice."""
-    got = read(row, row["labels"])
-    assert got in {None, row["answer"]} if row.get("unread") else got == row["answer"], row["text"]
+    readings = [(row, read(row, row["labels"])) for row in BLIND]
+    assert [
+        (got, row) for row, got in readings if got != row["answer"] and not (row.get("unread") and got is None)
+    ] == []
 
 
 def read_reply(question, choices, text):
@@ -53,10 +54,10 @@ def read_reply(question, choices, text):
     return read(row, string.ascii_uppercase[: len(row["choices"])]) or "-"
 
 
-@pytest.mark.parametrize(("answer", "question", "choices", "text"), read_table(UNANSWERED, 4))
-def test_a_text_that_gives_no_answer_is_not_read(answer, question, choices, text):
+def test_a_text_that_gives_no_answer_is_not_read():
     """A row with a fifth column is misread so far, as that column says."""
-    assert read_reply(question, choices, text) == answer
+    rows = read_table(UNANSWERED, 4)
+    assert {row for row in rows if read_reply(*row[1:4]) != row[0]} == {row for row in rows if row[4]}
 
 
 def test_the_documentation_has_the_counts_of_texts_without_an_answer():

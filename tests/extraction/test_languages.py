@@ -41,12 +41,12 @@ HEADINGS = (
 )
 
 
-@pytest.mark.parametrize("text", CASES)
 @pytest.mark.parametrize("form", ["{}", "Rome A, Oslo C.\n\n{}\n\nWell."], ids=["alone", "within"])
-def test_labels_are_read_in_many_languages(text, form):
-    index, _ = read_choice(form.format(text), "ABCD", ("Rome", "Париж", "Oslo", "Bern"), expects_label=True)
-    assert index == 1
-    assert find_statement(text) is not None
+def test_labels_are_read_in_many_languages(form):
+    choices = ("Rome", "Париж", "Oslo", "Bern")
+    readings = [(text, read_choice(form.format(text), "ABCD", choices, expects_label=True)[0]) for text in CASES]
+    assert [(text, index) for text, index in readings if index != 1] == []
+    assert [text for text in CASES if find_statement(text) is None] == []
 
 
 @pytest.mark.parametrize("text", NOT_STATED)

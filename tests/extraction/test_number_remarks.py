@@ -169,14 +169,15 @@ ASIDES = [
 ]
 
 
-@pytest.mark.parametrize(("question", "text", "number"), REMARKS + ANSWERS + HOLDS + ASIDES)
-def test_the_answer_is_read_and_not_the_remark_behind_it(question, text, number):
-    assert extract_number(text, context=CompletionContext(question)) == number
+def test_the_answer_is_read_and_not_the_remark_behind_it():
+    cases = REMARKS + ANSWERS + HOLDS + ASIDES
+    readings = [(case, extract_number(case[1], context=CompletionContext(case[0]))) for case in cases]
+    assert [(case, got) for case, got in readings if got != case[2]] == []
 
 
-@pytest.mark.parametrize("text", [text for _, text, _ in REMARKS + ANSWERS + HOLDS + ASIDES])
-def test_nothing_is_removed_without_a_question(text):
-    assert remove_remarks(text, "") == text
+def test_nothing_is_removed_without_a_question():
+    texts = [text for _, text, _ in REMARKS + ANSWERS + HOLDS + ASIDES]
+    assert [text for text in texts if remove_remarks(text, "") != text] == []
 
 
 SCALES_AND_YEARS = [

@@ -199,9 +199,8 @@ UNPARSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "number"), HAND)
-def test_reads_as_a_person_does(text, number):
-    assert extract_number(text) == number
+def test_reads_as_a_person_does():
+    assert [(text, got, number) for text, number in HAND if (got := extract_number(text)) != number] == []
 
 
 @pytest.mark.parametrize("text", UNPARSED)
@@ -215,13 +214,19 @@ def read_awkward_cases():
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize(("answer", "known", "text"), read_awkward_cases())
-def test_awkward_cases_are_read_as_a_person_reads_them(answer, known, text):
+def read_awkward_case(known, text):
+    """Return the number that is read from a completion of the table, or "-"."""
     language, _, question = known.partition("?")
     context = CompletionContext(
         truncated=known == "cut", language="" if known == "cut" else language, question=question.strip()
     )
-    assert extract_number(text.replace("⏎", "\n"), context=context) == (None if answer == "-" else answer)
+    number = extract_number(text.replace("⏎", "\n"), context=context)
+    return "-" if number is None else number
+
+
+def test_awkward_cases_are_read_as_a_person_reads_them():
+    readings = [(case, read_awkward_case(*case[1:])) for case in read_awkward_cases()]
+    assert [(case, got) for case, got in readings if got != case[0]] == []
 
 
 def test_a_copy_of_the_question_is_no_answer():

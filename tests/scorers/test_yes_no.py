@@ -22,11 +22,16 @@ def test_awkward_answers(spec, question, target, completion, wanted):
     assert score_or_none(spec, completion, target, question) == wanted
 
 
-@pytest.mark.parametrize(("answer", "question", "completion"), read_table(AWKWARD, 3))
-def test_awkward_completions_are_read_as_a_person_reads_them(answer, question, completion):
+def read_awkward_case(question, completion):
+    """Return what is read from a completion of the table, or "-"."""
     text = completion.removeprefix("cut:").replace("⏎", "\n")
-    read = scored("yes-no", text, "yes", question, truncated=completion.startswith("cut:")).answer
-    assert read == (None if answer == "-" else answer)
+    answer = scored("yes-no", text, "yes", question, truncated=completion.startswith("cut:")).answer
+    return "-" if answer is None else answer
+
+
+def test_awkward_completions_are_read_as_a_person_reads_them():
+    rows = read_table(AWKWARD, 3)
+    assert {row for row in rows if read_awkward_case(*row[1:3]) != row[0]} == {row for row in rows if row[3]}
 
 
 @pytest.mark.parametrize(
