@@ -281,6 +281,21 @@ def test_the_table_of_checkpoints_names_the_command_that_says_which_to_take(hows
     assert "howsure rank" not in howsure("curve", table, "--format", "csv")[1]
 
 
+def test_labels_that_may_be_no_checkpoints_are_not_sent_to_rank(howsure, tmp_path):
+    """Sizes of a model are ordered by their number, and names without one are refused with what would be read."""
+    rows = [f"{{}}-{size},q{q},{g},{(q + g + size) % 2}" for size in (7, 13) for q in range(9) for g in (1, 2)]
+    table = tmp_path / "sizes.csv"
+    table.write_text("\n".join(["model,question,generation,score", *(row.format("llama") for row in rows)]) + "\n")
+    _, out, _ = howsure("curve", table)
+    assert "howsure pairs" in out
+    assert "howsure rank" not in out
+    assert "howsure rank" in howsure("curve", table, "--order", "llama-13,llama-7")[1]
+    table.write_text(table.read_text().replace("llama-7", "otter").replace("llama-13", "heron"))
+    code, _, err = howsure("curve", table)
+    assert code == 2
+    assert {"m-step100", "--order", "pairs"} <= set(err.split())
+
+
 def test_determinism_of_stored_completions(tmp_path, howsure):
     """By hand: of model m, q1 got two texts with one answer, q2 one text; of n all are equal; a failed one has no text."""
     texts = {"m": {"q1": ["four", "Four.", "four"], "q2": ["5", "5", "5"]}, "n": {"q1": ["4", "4"], "q2": ["5", None]}}

@@ -114,11 +114,11 @@ def curve(
                 f"only one checkpoint: {models[0]}", where="curve", remedy="give the results of at least two"
             )
         what = "no two labels differ in one number alone" if order is None else "no benchmark has two of them; it has"
-        raise InputError(
-            f"{what}: {list_first(models)}",
-            where="curve",
-            remedy="name the checkpoints in their order: --order FIRST,SECOND,...",
+        remedy = (
+            "checkpoints have labels such as m-step100 and m-step2000, or are named in their order: "
+            "--order FIRST,SECOND,...; howsure pairs compares other models"
         )
+        raise InputError(f"{what}: {list_first(models)}", where="curve", remedy=remedy)
     if others:
         line = f"no checkpoint of a curve, left out: {list_first(sorted(others))}"
         warnings.warn(line, HowsureWarning, stacklevel=2)

@@ -166,11 +166,19 @@ def curve(
     be the best.
     """
     import howsure as hs
+    from howsure.stats.comparisons import have_positions
 
     names = None if order is None else [name.strip() for name in order.split(",")]
-    print_result(hs.curve(inputs.results, order=names, reference=reference, level=level, method=method), form)
+    result = hs.curve(inputs.results, order=names, reference=reference, level=level, method=method)
+    print_result(result, form)
     if form in TEXT_FORMATS:
-        print(fit_sentences("which checkpoint to take: howsure rank; each with rank_low 1 may be the best", form))
+        hint = "which checkpoint to take: howsure rank; each with rank_low 1 may be the best"
+        if names is None and not have_positions(result["checkpoint"].tolist()):
+            hint = (
+                "no word such as step stands before the number in which these labels differ: if they are no "
+                "checkpoints, such as models of several sizes, howsure pairs compares them"
+            )
+        print(fit_sentences(hint, form))
 
 
 @click.command()

@@ -8,7 +8,7 @@ import pytest
 from howsure.stats.comparisons.curve import curve
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.results import make_columns
-from howsure.stats.core.text_table import format_table, wrap_text
+from howsure.stats.core.text_table import elide_names, format_table, wrap_text
 
 NAMES = ["openai/gpt-4o-mini-2024-07-18", "meta-llama/Llama-3.1-8B-Instruct", "qwen"]
 HEADER = ["model", "score", "se", "low", "high", "se_total", "se_data", "se_prediction", "detectable", "df"]
@@ -37,6 +37,14 @@ def test_no_line_is_longer_and_no_number_is_cut(width):
         assert printed == [f"{data[name][i]:.{4 if name == 'df' else 2}f}" for name in header_of(text)[1:]]
     left_out = set(HEADER) - set(header_of(text))
     assert all(name in text for name in left_out)
+
+
+def test_names_that_do_not_fit_lose_the_words_that_all_have_and_no_part_of_the_others():
+    """Each name is a mark and the end of the whole one, cut at the same word; without such words the middle goes."""
+    names = [f"tutor-7b step={step}" for step in (500, 1000, 2000, 16000)]
+    assert elide_names(names, 12) == [f"…{name.removeprefix('tutor-7b ')}" for name in names]
+    assert elide_names(["lab/model-1", "lab/model-22"], 10) == ["…model-1", "…model-22"]
+    assert elide_names(["alpha-model-of-a-lab-x", "beta-model-of-a-lab-y"], 9) == ["alph…ab-x", "beta…ab-y"]
 
 
 def rows_of(**data):

@@ -12,7 +12,12 @@ curve              `curve`: a score along the checkpoints of a training run
 providers          `providers`: whether two providers of one model score the same
 """
 
-from howsure.stats.comparisons.checkpoints import find_training_runs, order_checkpoints, read_positions
+from howsure.stats.comparisons.checkpoints import (
+    find_training_runs,
+    have_positions,
+    order_checkpoints,
+    read_positions,
+)
 from howsure.stats.comparisons.combine import (
     BenchmarkMeans,
     Combination,
@@ -65,6 +70,7 @@ __all__ = [
     "covariance_of_means",
     "curve",
     "find_training_runs",
+    "have_positions",
     "order_checkpoints",
     "p_above",
     "pairs",

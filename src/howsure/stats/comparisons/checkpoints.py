@@ -10,7 +10,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
 
-__all__ = ["find_training_runs", "order_checkpoints", "read_positions"]
+__all__ = ["find_training_runs", "have_positions", "order_checkpoints", "read_positions"]
 
 #: A number in a label, with a unit such as the B of 16B tokens.
 _NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?:[kKmMbBtT](?![a-zA-Z]))?")
@@ -91,6 +91,18 @@ def find_training_runs(labels: Iterable[str]) -> list[list[str]]:
         if len(positions) == 1:
             runs += [one for one in _order_series(names, positions[0], varying) if len(one) >= _FEWEST]
     return runs
+
+
+def have_positions(labels: Iterable[str]) -> bool:
+    """Return whether the number in which labels differ stands behind a word such as `step`, in all series of labels.
+
+    Examples
+    --------
+    >>> have_positions(["m-step-100", "m-step-20"]), have_positions(["llama-7b", "llama-13b"])
+    (True, False)
+    """
+    series = [(parts, names) for parts, names in _group_by_text(labels) if len(names) > 1]
+    return bool(series) and all(_find_positions(parts, names)[1] for parts, names in series)
 
 
 def read_positions(labels: Sequence[str]) -> FloatArray:

@@ -76,6 +76,8 @@ _MAIN_BY_COLUMN = {
     "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
     "evidence": ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
 }
+#: What separates the words of a name.
+_SEPARATOR = re.compile(r"([-_/.:@= ]+)")
 #: Characters between two columns.
 _GAP = "  "
 #: How sentences are wrapped: words, numbers and paths stay whole.
@@ -385,6 +387,8 @@ def elide_names(names: Sequence[str], width: int) -> list[str]:
     ['…int-0100-b…', '…int-0200-b…']
     >>> elide_names(["checkpoint-of-training-0100", "checkpoint-of-training-0200"], 12)
     ['checkp…-0100', 'checkp…-0200']
+    >>> elide_names(["tutor-7b step=500", "tutor-7b step=1000", "tutor-7b step=16000"], 12)
+    ['…step=500', '…step=1000', '…step=16000']
     """
     most = max(map(len, names))
     while len(set(elided := _elide_at(names, width))) < len(set(names)) and width < most:
@@ -400,18 +404,25 @@ def _find_narrowest(names: Sequence[str]) -> int:
 def _elide_at(names: Sequence[str], width: int) -> list[str]:
     """Return names of `width` characters if that is enough to tell them apart.
 
-    Without their middles if that does; else without what is common at their ends, or between them, too.
+    Without the first words that all have, if that does and leaves most of the width in use; without their middles; else
+    without what is common at their ends, or between them, too.
     """
     n_different = len(set(names))
+    most = max(map(len, names))
+    for word in _SEPARATOR.finditer(names[0], 0, _count_common(names)) if most > width else ():
+        if width // 2 < 1 + most - word.end() <= width:
+            return [f"…{name[word.end() :]}" for name in names]
     elided = [_elide(name, width) for name in names]
     if len(set(elided)) == n_different:
         return elided
     start = _count_common(names)
     end = _count_common([name[start:][::-1] for name in names])
-    most = width - (start > 0) - (end > 0)
-    spare = max(most - max(len(name) - start - end for name in names), 0)  # for what stands beside the difference
+    inner_width = width - (start > 0) - (end > 0)
+    spare = max(
+        inner_width - max(len(name) - start - end for name in names), 0
+    )  # for what stands beside the difference
     start, end = start - min(start, (spare + 1) // 2), end - min(end, spare // 2)
-    inner = [_elide(name[start : len(name) - end], max(most, 1)) for name in names]
+    inner = [_elide(name[start : len(name) - end], max(inner_width, 1)) for name in names]
     elided = [f"{'…' * (start > 0)}{one}{'…' * (end > 0)}" for one in inner]
     return elided if len(set(elided)) == n_different else [_elide(name, width) for name in _drop_common_parts(names)]
 
@@ -428,7 +439,7 @@ def _drop_common_parts(names: Sequence[str]) -> list[str]:
     >>> _drop_common_parts(["lab-01/model-a-it", "lab-02/model-b-it"])
     ['…01…a…', '…02…b…']
     """
-    parts = [re.split(r"([-_/.:@ ]+)", name) for name in names]
+    parts = [_SEPARATOR.split(name) for name in names]
     if len(set(map(len, parts))) > 1:
         return list(names)
     is_common = [len(set(each)) == 1 for each in zip(*parts, strict=True)]
