@@ -58,6 +58,20 @@ def test_the_columns_of_a_wide_table_are_what_they_hold(tmp_path):
     assert result.lines[0] == "3 rows of a table"
 
 
+def test_the_question_of_a_turn_is_taken_as_the_question(tmp_path):
+    """The column is a part of each question's name: the preview had it as not used, beside questions named by it."""
+    path = tmp_path / "turns.csv"
+    path.write_text("model,id,turn,score\nm,1,1,9\nm,1,2,7\nm,2,1,8\nm,2,2,3\n")
+    shown = hs.preview(path)
+    assert dict(zip(shown["column"], shown["taken_as"], strict=True)) == {
+        "model": "model",
+        "id": "question",
+        "turn": "turn",
+        "score": "score",
+    }
+    assert "4 questions" in str(shown)
+
+
 def test_a_file_of_questions_is_to_be_asked_and_an_experiment_to_be_run(tmp_path):
     path = tmp_path / "questions.jsonl"
     path.write_text(

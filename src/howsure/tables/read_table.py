@@ -286,7 +286,7 @@ def describe_table(
             return tuple(str(value) for (value,) in list_values(name)) if name in matched else ()
 
         return TableContent(
-            columns=every_match,
+            columns={name: layout.sources.get(column, column) for name, column in every_match.items()},
             every=every,
             notes=(*layout.notes, *layout.name_notes),
             n_rows=int(rows.aggregate("count(*)").fetchall()[0][0]),

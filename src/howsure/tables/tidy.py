@@ -249,6 +249,8 @@ class TableLayout(NamedTuple):
         Columns of names in which 1.0 is read as 1, one line each: of interest once all names are read.
     meanings
         Of a table with a column per model or question: what each of its columns that is read holds.
+    sources
+        Columns that were added to the table, with the column of the file that each was made of.
     """
 
     rows: duckdb.DuckDBPyRelation
@@ -256,6 +258,7 @@ class TableLayout(NamedTuple):
     notes: tuple[str, ...]
     name_notes: tuple[str, ...] = ()
     meanings: Mapping[str, str] = MappingProxyType({})
+    sources: Mapping[str, str] = MappingProxyType({})
 
 
 def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> TableLayout:
@@ -303,9 +306,10 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
     if "benchmark" not in table_columns.columns and not options.is_one_benchmark:
         notes += _list_tasks(rows, table_columns)
-    rows, table_columns, _, name_notes, _ = _shorten_names(TableLayout(rows, table_columns, ()))
-    rows, table_columns = _separate_turns(rows, table_columns, options, notes)
-    return TableLayout(rows, table_columns, tuple(notes), name_notes)
+    shortened = _shorten_names(TableLayout(rows, table_columns, ()))
+    question = shortened.table_columns.columns.get("question", "")
+    rows, table_columns = _separate_turns(shortened.rows, shortened.table_columns, options, notes)
+    return TableLayout(rows, table_columns, tuple(notes), shortened.name_notes, sources={QUESTION_TURN: question})
 
 
 def _shorten_names(layout: TableLayout) -> TableLayout:
@@ -543,8 +547,10 @@ def _rename_columns(
     Rows that are cells have `n`, `total` and `total_sq`, others `score`. Checks that only the rows can show have been
     made; the late ones are for when grouping fails.
     """
-    rows, (columns, dimensions, is_whole, is_aggregated), notes, name_notes, _ = lay_out(rows, where, options)
-    for note in notes:
+    layout = lay_out(rows, where, options)
+    rows, name_notes = layout.rows, layout.name_notes
+    columns, dimensions, is_whole, is_aggregated = layout.table_columns
+    for note in layout.notes:
         warnings.warn(f"{where}: {note}", HowsureWarning, stacklevel=4)
     types = read_column_types(rows)
     is_text = set(types.values()) <= {"VARCHAR", "BIGINT"}  # a csv, whose names may have blanks around them
