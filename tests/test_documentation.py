@@ -107,6 +107,15 @@ def test_every_option_is_in_the_reference_of_commands():
                 assert option in section, f"howsure {name} {option}"
 
 
+def test_the_columns_of_a_run_folder_are_described_as_those_of_one_generation():
+    """Some of them mean something else in other tables: the page had the error of a judge and the score of a model."""
+    rows = module(ROOT / "tools/docs_pages.py").list_stored_columns().splitlines()
+    meanings = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", "\n".join(rows), flags=re.MULTILINE))
+    assert meanings["score"].startswith("Score of the generation")
+    assert meanings["answer"] == "The answer that was extracted."
+    assert meanings["error"].startswith("Why the generation has no completion")
+
+
 def test_files_that_pages_link_to_exist():
     """Links within the site are checked by `make docs`, which also knows the generated pages."""
     generated = set(module(ROOT / "tools/docs_pages.py").GENERATED)

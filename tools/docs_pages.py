@@ -176,11 +176,12 @@ def select_rows(heading: str, names: list[str]) -> str:
 
 
 def list_stored_columns() -> str:
-    """Return a table of the columns of a response."""
+    """Return a table of the columns of a response; what they mean of one generation is what `howsure show` prints."""
     from howsure.reporting.glossary import read_columns
     from howsure.store.schema import COLUMNS
 
-    rows = [f"| `{name}` | {read_columns()[name].meaning} |" for name in COLUMNS]
+    columns = {name: read_columns()[name] for name in COLUMNS}
+    rows = [f"| `{name}` | {column.also.get('show', column.meaning)} |" for name, column in columns.items()]
     return "\n".join(["| column | meaning |", "|---|---|", *rows])
 
 
