@@ -4,7 +4,7 @@ The model is `howsure.extraction.choice_conclusion`. It is fitted on all judged 
 rule reads, in `tests/extraction/*.jsonl` and in the data folder beside the clone: a conditional logit with a penalty on
 the squares of its weights. Every completion is read by weights that were fitted without it, once without all questions
 of its tenth of the questions, and once without its whole file. The threshold is the smallest one from which on at least
-98 % of the choices so read are right, in both readings together. `--write` writes the weights and the threshold,
+98 % of 50 or more choices so read are right, in both readings together. `--write` writes the weights and the threshold,
 `--list` prints the completions that are misread above it.
 """
 
@@ -39,6 +39,8 @@ WEIGHTS = ROOT / "src" / "howsure" / "extraction" / "conclusion_weights.toml"
 PENALTY = 0.3
 #: Parts of the questions that are left out in turn, and the share of the choices read that must be right.
 FOLDS, LEAST_RIGHT = 10, 0.98
+#: Choices that are read by a threshold that is judged: of fewer, one that is wrong is more than a share of .02.
+FEWEST_READ = 50
 COMPASS = ["North", "South", "East", "West"]
 Array = NDArray[np.float64]
 
@@ -193,13 +195,19 @@ def read_left_out(candidates: list[Candidate], groups: NDArray[Any]) -> LeftOut:
 
 
 def find_threshold(candidates: list[Candidate], readings: list[LeftOut]) -> float:
-    """The smallest threshold from which on enough of the choices read are right."""
+    """The smallest threshold from which on enough of the choices read are right, 1 if too few are read to say so.
+
+    Where so few are read that a single wrong one is more than the share that may be wrong, a threshold is not judged:
+    those choices count in the share of the lower thresholds, which read them too.
+    """
     is_right = np.concatenate([mark_right(candidates, reading) for reading in readings])
     probability = np.concatenate([reading.probability for reading in readings])
     threshold = 1.0
     for percent in range(99, 49, -1):
         is_read = probability >= percent / 100
-        if is_read.any() and is_right[is_read].mean() < LEAST_RIGHT:
+        if is_read.sum() < FEWEST_READ:
+            continue
+        if is_right[is_read].mean() < LEAST_RIGHT:
             break
         threshold = percent / 100
     return threshold

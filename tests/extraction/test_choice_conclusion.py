@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers.repository_modules import module
 
 from howsure.extraction.choice_conclusion import load_weights, weigh_conclusion
 from howsure.extraction.completion_context import CompletionContext
@@ -134,6 +137,23 @@ def test_the_probability_is_that_of_a_conditional_logit(question, choices, text,
     total = sum(exponentials) + math.exp(score)
     assert exponentials[place] / total >= weights.threshold
     assert max(exponentials) == exponentials[place]
+
+
+def test_the_threshold_is_that_of_enough_choices_and_one_wrong_choice_of_few_does_not_raise_it(monkeypatch):
+    """By hand: 100 readings of probabilities .99, .985, ...; the third is wrong, or all from the 60th (.695) on are."""
+    bench = Path(__file__).resolve().parents[2] / "bench"
+    monkeypatch.syspath_prepend(bench)  # it imports the command beside it
+    fitted = module(bench / "fit_conclusions.py")
+    probability = np.array([0.991 - i / 200 for i in range(100)])
+
+    def find(is_right):
+        monkeypatch.setattr(fitted, "mark_right", lambda *_: np.asarray(is_right))
+        return fitted.find_threshold([], [fitted.LeftOut(np.zeros(100, dtype=np.intp), probability)])
+
+    places = np.arange(100)
+    assert find(places != 2) == 0.5
+    assert find((places < 60) & (places != 2)) == 0.7
+    assert find(places % 2 == 0) == 1.0
 
 
 def test_a_text_that_breaks_off_is_read_only_where_it_ends_with_a_choice():
