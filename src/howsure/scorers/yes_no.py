@@ -11,6 +11,7 @@ from howsure.extraction.completion_context import (
     remove_next_question,
     remove_run_on,
 )
+from howsure.extraction.foreign_yes_no import read_foreign_verdict, repeat_foreign_question
 from howsure.extraction.languages import is_reported
 from howsure.extraction.open_answers import split_sentences
 from howsure.extraction.open_candidates import match_stems
@@ -386,6 +387,7 @@ def _read_verdict(sentences: Sequence[str], question: str, is_stated: bool) -> s
     ends = sentences[-1:] if is_stated else (sentences[-1], sentences[0])
     verdicts = [one for sentence in ends if (one := _read_predicate(sentence, question))]
     verdicts = verdicts or [one for sentence in ends if (one := _repeat_question(sentence, question))]
+    verdicts = verdicts or [one for sentence in ends if (one := repeat_foreign_question(sentence, question))]
     if not verdicts and not is_stated:
         # "So yes, they would. Tofu is an alternative."
         verdicts = [match[1].lower() for sentence in sentences[1:] if (match := _SO_YES.match(sentence))]
@@ -424,7 +426,7 @@ def _read_sentence(sentence: str) -> str | None:
     if _NOT.match(bare) or _NOT.match(plain):
         return "no"
     match = _START.match(bare)
-    return None if match is None else _read_word(match)
+    return read_foreign_verdict(plain) if match is None else _read_word(match)
 
 
 def _read_word(match: re.Match[str]) -> str | None:
