@@ -48,7 +48,6 @@ OPEN = [
     ("クジラは魚ですか？", "クジラは哺乳類です。"),
     ("企鹅会飞吗？", "企鹅会飞，如果有风。"),
     ("企鹅不会飞吗？", "企鹅不会飞。"),
-    ("Is it not cold in winter?", "It is not cold in winter."),
 ]
 VERDICTS = [
     ("É verdade.", "yes"),

@@ -167,3 +167,26 @@ def test_the_first_line_of_a_completion_that_was_cut(text, place):
     context = CompletionContext(question="Which language do most people in Brazil speak?", truncated=True)
     index, _ = read_choice(text, "ABCD", ["English", "Portuguese", "French", "German"], context=context)
     assert index == place
+
+
+@pytest.mark.parametrize(
+    ("completion", "index"),
+    [
+        ("③번", 2),
+        ("**3번**", 2),
+        ("정답은 ③번입니다.", 2),
+        ("정답은 3번입니다. 벌은 꿀을 만듭니다.", 2),
+        ("벌은 꿀을 만들기 때문에 3번이 정답입니다.", 2),
+        ("저는 3번을 선택하겠습니다.", 2),
+        ("①번은 틀렸습니다. 정답은 ③번입니다.", 2),
+        ("①번은 틀렸습니다.", None),
+        ("③번이 정답이 아닙니다.", None),
+        ("벌은 3번 날아갑니다.", None),
+    ],
+)
+@pytest.mark.parametrize("labels", ["1234", "①②③④"])
+def test_a_korean_number_is_a_label(completion, index, labels):
+    """Kind of truth: readings by hand."""
+    choices = ["소금", "설탕", "밀랍", "우유"]
+    context = CompletionContext("다음 중 벌이 만드는 것은 무엇입니까?", tuple(choices))
+    assert read_choice(completion, labels, choices, expects_label=True, context=context)[0] == index

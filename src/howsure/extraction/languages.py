@@ -20,6 +20,7 @@ __all__ = [
     "find_foreign_markers",
     "has_decimal_commas",
     "is_reported",
+    "translate_korean_labels",
     "translate_labels",
 ]
 
@@ -245,6 +246,7 @@ _OPTION = re.compile(
 )
 _ARTICLE = re.compile(r"(?:la|le|el|il|lo|die|der|das|o|a|l['’])\s+(?=[*_(\[]{0,3}[A-J]\b)")
 _AFTER_LABEL = re.compile(
+    r"(?<=^option \d)(?:입니다|이다|이에요|예요)(?=[\s.,]|$)|"
     r"(?<=[A-Za-z)）*\"])\s*(?:です|だ|になります|となります|である|입니다|이다|이에요|예요|번|选项|選項|项|項|है|हैं|হবে|ครับ|ค่ะ|['’][dt][iıuü]r)+(?=[\s。.।,，、]|$)"
     r"|(?<=^[A-J])の(?=\S)"
 )
@@ -339,6 +341,32 @@ def translate_labels(statement: str) -> str:
     if match := _CYRILLIC_LABEL.match(statement, place):
         statement = statement[:place] + match[0].translate(_LOOKALIKES) + statement[match.end() :]
     return statement
+
+
+# "3번", "③번이 정답입니다", but not "3번 반복합니다" (it repeats three times).
+_KOREAN_LABEL = re.compile(
+    r"(?<![\w.,])(?P<label>\d{1,2}|[A-Z])번(?:\s?(?:보기|선택지|문항))?"
+    r"(?:(?P<denied>[은는이가]\s?(?:정답이?\s?아[니닙]|틀[렸리]|오답|잘못|[맞옳]지\s?않)[가-힣]*)"
+    r"|(?P<right>[은는이가]\s?(?:정답|답|맞|옳|올바[른르릅]|정확|적절|가장\s?적절)[가-힣\s]*)"
+    r"|(?P<chosen>[을를]\s?(?:선택|고르|고릅|골라)[가-힣\s]*)"
+    r"|(?=[\s*_]*(?:$|\n|[.,:;)\]*])|입니다|이다|이에요|예요|이라고|으로))",
+)
+
+
+def translate_korean_labels(text: str) -> str:
+    """Return a text in which the Korean words for "number 3" and "number 3 is right" are English; signs as in ASCII.
+
+    >>> translate_korean_labels("3번이 정답입니다."), translate_korean_labels("3번 반복")
+    ('the answer is option 3.', '3번 반복')
+    """
+    return _KOREAN_LABEL.sub(_translate_korean_label, text) if "번" in text else text
+
+
+def _translate_korean_label(match: re.Match[str]) -> str:
+    """Return the English words for a label with 번."""
+    if match["denied"]:
+        return f"option {match['label']} is not the answer"
+    return f"{'the answer is ' if match['right'] or match['chosen'] else ''}option {match['label']}"
 
 
 # Small words of languages with a decimal comma that are no English words; two of one language show it.

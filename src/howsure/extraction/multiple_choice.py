@@ -59,7 +59,7 @@ from howsure.extraction.completion_context import (
     find_repeated_answers,
     remove_next_question,
 )
-from howsure.extraction.languages import is_reported
+from howsure.extraction.languages import is_reported, translate_korean_labels
 from howsure.extraction.statements import ends_undecided, remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
@@ -242,6 +242,7 @@ def read_by_rules(
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
+        text = translate_korean_labels(text)
         text = _PICTURES.sub("", text) if _PICTURE.search(text) else text
     text = words.labels.mask(text).strip()
     if _breaks_off_among_questions(text):
