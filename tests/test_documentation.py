@@ -15,6 +15,7 @@ from helpers.repository_modules import module
 
 import howsure as hs
 from howsure.cli import cli
+from howsure.sample.experiment import load_experiment
 from howsure.stats import scores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -175,16 +176,28 @@ def test_the_skill_says_commands_that_run(tmp_path, monkeypatch, capsys):
         assert capsys.readouterr().out, line
 
 
-def test_experiments_of_the_cookbook_load(tmp_path, monkeypatch):
-    from howsure.sample.experiment import load_experiment
+def list_experiments():
+    """The whole experiments that pages show: blocks with a benchmark and with models."""
+    for page in PAGES:
+        blocks = [content for kind, content in OUTPUT.BLOCK.findall(page.read_text()) if kind == "yaml"]
+        whole = [block for block in blocks if {"benchmark", "models"} <= set(re.findall(r"^\w+", block, re.MULTILINE))]
+        yield from (pytest.param(block, id=f"{page.stem}-{i}") for i, block in enumerate(whole))
 
+
+EXPERIMENTS = list(list_experiments())
+
+
+@pytest.mark.parametrize("block", EXPERIMENTS)
+def test_experiments_of_pages_load(block, tmp_path, monkeypatch):
+    """Whole files; keys of parts of a file are tried where they are read. Three pages had a budget that is refused."""
     monkeypatch.chdir(tmp_path)
-    blocks = [block[1] for block in OUTPUT.BLOCK.findall((ROOT / "docs/cookbook.md").read_text()) if block[0] == "yaml"]
-    assert len(blocks) >= 4
-    for block in blocks:
-        path = tmp_path / "exp.yaml"
-        path.write_text(block)
-        assert load_experiment(path).models
+    path = tmp_path / "exp.yaml"
+    path.write_text(block)
+    assert load_experiment(path).models
+
+
+def test_pages_show_whole_experiments():
+    assert len(EXPERIMENTS) >= 12
 
 
 def test_the_comparison_page_has_what_its_command_prints():
