@@ -16,6 +16,7 @@ import howsure as hs
 from howsure.api.judged_results import describe_labels, open_sample, plan_verdicts
 from howsure.cli import cli
 from howsure.errors import HowsureWarning, InputError
+from howsure.judging.judge_run import read_completions
 from howsure.judging.random_labels import append_lines
 from howsure.review.queue import RunTexts, build_queue
 from howsure.store.responses import read
@@ -256,6 +257,47 @@ def test_repeated_verdicts_have_an_error_of_their_own(repeated):
     share = np.mean([a != b for a, b in pairs])
     assert noise["flip_rate"].mean() == pytest.approx(share, abs=0.1)
     assert np.all((noise["low"] < noise["flip_rate"]) & (noise["flip_rate"] < noise["high"]))
+
+
+def compute_judge_error(folder, model, is_read):
+    """se_judge by loops over the completions of a model that are read: sum of w^2 s2/r over what was judged."""
+    [place] = (folder / "judges").iterdir()
+    verdicts = {}
+    for row in read(place).to_pylist():
+        if row["answer"]:
+            verdicts.setdefault(row["question"], []).append(float(row["answer"] == "CORRECT"))
+    of_question = {}
+    for one in read_completions(place)[1].to_pylist():
+        if one["model"] == model and is_read(one) and one["units"][0] in verdicts:
+            of_question.setdefault(one["question"], []).append(one["units"][0])
+    weight = {}
+    for units in of_question.values():
+        for unit in units:
+            weight[unit] = weight.get(unit, 0) + 1 / (len(of_question) * len(units))
+    variances = {u: np.var(verdicts[u], ddof=1) for u in weight if len(verdicts[u]) > 1}
+    usual = np.mean(list(variances.values()))
+    return np.sqrt(sum(w**2 * variances.get(u, usual) / len(verdicts[u]) for u, w in weight.items()))
+
+
+def test_the_noise_of_the_judge_is_that_of_the_completions_that_are_read(repeated, tmp_path):
+    """Against loops: first generations alone, and without the questions that reviewers rejected."""
+    first = hs.read(repeated, generations=1)
+    assert (hs.judge_noise(first)["n_completions"] <= 40).all()
+    assert (hs.judge_noise(repeated)["n_completions"] > 80).all()
+    for result in (hs.score(first), hs.judge_noise(first)):
+        for row in result:
+            expected = compute_judge_error(repeated, row["model"], lambda one: one["generation"] == 1)
+            assert row["se_judge"] == pytest.approx(expected)
+    questions = sorted({row["question"] for row in read(repeated).to_pylist()})
+    rejected, file = questions[::2], tmp_path / "verdicts.jsonl"
+    line = {"benchmark": "directions-small", "verdict": "ambiguous", "reviewer": "ann", "note": "", "answer": ""}
+    lines = [{**line, "question": q, "key": q, "when": "2026-11-23T00:00:00.000000Z"} for q in rejected]
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    with pytest.warns(HowsureWarning, match="20 of 40 questions left out"):
+        result = CliRunner().invoke(cli, ["score", str(repeated), "--exclude", str(file), "--format", "json"])
+    for row in json.loads(result.stdout):
+        expected = compute_judge_error(repeated, row["model"], lambda one: one["question"] not in rejected)
+        assert row["se_judge"] == pytest.approx(expected)
 
 
 def test_the_commands_show_the_judge(repeated, tmp_path):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from howsure.judging.random_labels import LabelFile, LabelTask
     from howsure.readers.run_source import RunSource
     from howsure.reporting.report_data import JudgeSummary
-    from howsure.stats.judges import JudgedCompletions, JudgeNoise, VerdictPlan
+    from howsure.stats.judges import JudgedCompletions, JudgeNoise, VerdictPlan, VerdictTable
 
 __all__ = [
     "LabelSample",
@@ -54,8 +54,8 @@ CORRECTED = (
 )
 #: The same where there are labels, and no score that they correct.
 TOO_FEW_LABELS = "the scores are a judge's opinion: the labels are too few to correct the score of any model"
-#: Judged completions, or the noise of a judge, on one benchmark.
-OfBenchmark = TypeVar("OfBenchmark", bound="JudgedCompletions | JudgeNoise")
+#: Judged completions, or verdicts on them, of one benchmark.
+OfQuestions = TypeVar("OfQuestions", "JudgedCompletions", "VerdictTable")
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
@@ -95,14 +95,14 @@ def judge_noise(data: Data | Evaluations, *, level: float = 0.95) -> Results:
     [40]
     """
     check_level(level)
-    return Results(tuple(_select_benchmarks(_measure_noise(_require_judged(data), level), data)))
+    return Results(tuple(_measure_noise(_require_judged(data), data, level)))
 
 
 def measure_repeated_verdicts(data: Data | Evaluations, *, level: float = 0.95) -> Results | None:
     """Return `judge_noise` where completions have several verdicts of a judge; None for all other results."""
     results = data if isinstance(data, Evaluations) else read(data)
-    each = [noise for noise in _measure_noise(list_judged_sources(results.sources), level) if np.any(noise.flip_n > 0)]
-    each = _select_benchmarks(each, results)
+    judged = _measure_noise(list_judged_sources(results.sources), results, level)
+    each = [noise for noise in judged if np.any(noise.flip_n > 0)]
     return Results(tuple(each)) if each else None
 
 
@@ -340,7 +340,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
         positions = {} if judge.models is None else read_position_effects(source.path, scorer)
         noise = {
             table.benchmark: measure_judge_noise(table)
-            for table in read_verdict_tables(source.path, scorer, source.labels)
+            for table in _select_questions(read_verdict_tables(source), data)
         }
         own = _select_questions(read_judged_completions(source, None), data) if labelled is None else labelled
         for completions in own:
@@ -416,7 +416,7 @@ def plan_verdicts(
     from howsure.stats.judges import plan_verdicts as plan_one
 
     plans: list[Result] = []
-    for noise in _select_benchmarks(_measure_noise(_require_judged(data), 0.95), data):
+    for noise in _measure_noise(_require_judged(data), data, 0.95):
         rows = range(len(noise.models)) if model is None else [_find_model(noise, model)]
         components = noise.average_components(rows)
         plan: VerdictPlan = plan_one(
@@ -455,7 +455,7 @@ def open_judged(data: CellsLike) -> Evaluations | None:
 def add_judge_error(results: Results, data: Evaluations) -> Results:
     """Return scores with a column ``se_judge`` where completions have several verdicts, else as they are."""
     errors: dict[tuple[str, str], list[float]] = {}
-    for noise in _measure_noise(list_judged_sources(data.sources), 0.95):
+    for noise in _measure_noise(list_judged_sources(data.sources), data, 0.95):
         for model, se in zip(noise.models, noise.se_judge.tolist(), strict=True):
             errors.setdefault((noise.benchmark, model), []).append(se)
     if not any(not np.isnan(se) for each in errors.values() for se in each):
@@ -485,8 +485,8 @@ def _require_judged(data: CellsLike) -> list[RunSource]:
     return sources
 
 
-def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNoise]:
-    """Return the noise of the judge on each benchmark of each folder."""
+def _measure_noise(sources: Sequence[RunSource], data: CellsLike, level: float) -> list[JudgeNoise]:
+    """Return the noise of the judge on each benchmark of each folder, on the questions that are read."""
     if not sources:
         return []
     # Imported where a judge has scored: it takes a fifth of the time of `howsure score` with a small table.
@@ -496,7 +496,7 @@ def _measure_noise(sources: Sequence[RunSource], level: float) -> list[JudgeNois
     return [
         measure_judge_noise(table, level=level)
         for source in sources
-        for table in read_verdict_tables(source.path, str(source.scorer), source.labels)
+        for table in _select_questions(read_verdict_tables(source), data)
     ]
 
 
@@ -552,7 +552,7 @@ def ignore_opinion() -> Iterator[None]:
         yield
 
 
-def _select_questions(parts: Sequence[JudgedCompletions], data: CellsLike) -> list[JudgedCompletions]:
+def _select_questions(parts: Sequence[OfQuestions], data: CellsLike) -> list[OfQuestions]:
     """Return those of the benchmarks that are read, without the questions that reviewers rejected."""
     selected = _select_benchmarks(parts, data)
     if not isinstance(data, ReviewedEvaluations):
@@ -562,7 +562,7 @@ def _select_questions(parts: Sequence[JudgedCompletions], data: CellsLike) -> li
     return [part.keep_questions(questions.get(part.benchmark, ())) for part in selected]
 
 
-def _select_benchmarks(parts: Sequence[OfBenchmark], data: CellsLike) -> list[OfBenchmark]:
+def _select_benchmarks(parts: Sequence[OfQuestions], data: CellsLike) -> list[OfQuestions]:
     """Return those of the parts that are of the benchmarks that are read."""
     names = data.benchmarks if isinstance(data, Evaluations) else ()
     return [part for part in parts if not names or part.benchmark in names]

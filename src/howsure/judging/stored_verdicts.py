@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,9 @@ from howsure.store import responses, scorer_files
 from howsure.store.lookup import read_clusters
 from howsure.store.schema import KEY, CompletionKey
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = [
     "read_judged_completions",
     "read_judged_table",
@@ -30,23 +32,21 @@ __all__ = [
 ]
 
 
-def read_verdict_tables(
-    path: Path, scorer: str, labels: Mapping[str, str] = MappingProxyType({})
-) -> list[VerdictTable]:
-    """Return the verdicts of a judge on the completions of each benchmark of a run folder.
+def read_verdict_tables(source: RunSource) -> list[VerdictTable]:
+    """Return the verdicts of a judge on the completions of each benchmark of a run folder, of those that are read.
 
-    Models are named by `labels` where they have an entry. Pairs of completions have no table: their two orders are no
-    repeats.
+    Pairs of completions have no table: their two orders are no repeats.
     """
-    folder, judge = find_judge(path, scorer)
+    assert source.scorer is not None
+    folder, judge = find_judge(source.path, source.scorer)
     if judge.models is not None:
         return []
     verdicts = read_verdict_counts(folder)
     words = list(judge.choices)
-    columns = read_completions(folder)[1].to_pydict()
+    columns = _select_completions(read_completions(folder)[1], source).to_pydict()
     benchmarks, models, questions = (columns[name] for name in KEY[:3])
     units = [ids[0] for ids in columns["units"]]
-    clusters = read_clusters(path)
+    clusters = read_clusters(source.path)
     tables = []
     for benchmark in sorted(set(benchmarks)):
         rows = [i for i, name in enumerate(benchmarks) if name == benchmark and units[i] in verdicts]
@@ -58,7 +58,7 @@ def read_verdict_tables(
         tables.append(
             VerdictTable(
                 benchmark,
-                tuple(labels.get(name, name) for name in model_index),
+                tuple(source.labels.get(name, name) for name in model_index),
                 tuple(question_index),
                 np.array([model_index[models[row]] for row in rows], dtype=np.int64),
                 np.array([question_index[questions[row]] for row in rows], dtype=np.int64),
@@ -69,6 +69,18 @@ def read_verdict_tables(
             )
         )
     return tables
+
+
+def _select_completions(completions: pa.Table, source: RunSource) -> pa.Table:
+    """Return the completions whose rows are read, where first generations alone are, or no copies of another folder."""
+    import pyarrow as pa
+
+    if source.most_generations is None and not source.earlier:
+        return completions
+    rows = source.rename_models(completions).select(list(KEY))
+    read = set(zip(*source.rows.select(list(KEY)).to_pydict().values(), strict=True))
+    is_read = [key in read for key in zip(*rows.to_pydict().values(), strict=True)]
+    return completions.filter(pa.array(is_read, pa.bool_()))
 
 
 def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list[JudgedCompletions]:

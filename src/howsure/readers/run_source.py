@@ -155,7 +155,7 @@ class RunSource:
 
         names = [*_COLUMNS, "status"]
         columns = dict.fromkeys([*names, *(merging.MARKS if self.earlier else ())])
-        table = self._rename_models(self._drop_copies(self._stream(list(columns)).read_all(), note=True))
+        table = self.rename_models(self._drop_copies(self._stream(list(columns)).read_all(), note=True))
         unscored = compute.equal(table["status"], UNSCORED)
         if number := compute.sum(unscored).as_py():
             table = table.filter(compute.invert(unscored))
@@ -203,7 +203,7 @@ class RunSource:
         """
         from pyarrow import compute
 
-        table = self._rename_models(self._drop_copies(table))
+        table = self.rename_models(self._drop_copies(table))
         if self.most_generations is None:
             return table
         scored = table.filter(compute.not_equal(table["status"], UNSCORED))
@@ -226,7 +226,7 @@ class RunSource:
                     self._note(f"{number} of its generations are copies of those in {other.path}: each counts once")
         return table
 
-    def _rename_models(self, table: pa.Table) -> pa.Table:
+    def rename_models(self, table: pa.Table) -> pa.Table:
         """Return the rows with the labels under which models are read."""
         from pyarrow import compute
 

@@ -18,8 +18,8 @@ cost c of a completion and v of a verdict, and the best r is sqrt(J c / (E v)) w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -97,6 +97,18 @@ class VerdictTable:
         with np.errstate(divide="ignore", invalid="ignore"):
             same = np.sum(self.counts * (self.counts - 1), axis=1) / np.where(n > 1, n * (n - 1), np.nan)
         return np.asarray(1 - same)
+
+    def keep_questions(self, questions: Collection[str]) -> VerdictTable:
+        """Return the verdicts on completions of these questions only; `questions` keeps all names.
+
+        >>> table = VerdictTable("demo", ("a",), ("p", "q"), [0, 0], [0, 1], [0, 1], [[2, 1], [3, 0]], [1.0, 0.0])
+        >>> table.keep_questions({"q"}).unit.tolist()
+        [1]
+        """
+        wanted_names = set(questions)
+        is_selected = np.array([name in wanted_names for name in self.questions], bool)[self.question]
+        fields = ("model", "question", "unit")
+        return replace(self, **{name: getattr(self, name)[is_selected] for name in fields})
 
 
 class VerdictComponents(NamedTuple):
