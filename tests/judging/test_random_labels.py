@@ -203,7 +203,9 @@ def test_labels_of_one_generation_are_of_the_generation_of_that_number_in_the_ta
     lines = [f"{m},{q},{g + first},{h}" for m, q, g, _, h in rows if g == 1]
     labels.write_text("\n".join(["model,question,generation,human", *lines]) + "\n")
     (line, *_) = describe_labels(hs.read(judged, columns={"score": "judge_score"}), labels)
-    assert "right of 1.000 of what people score right, and wrong of 1.000" in line
+    assert (
+        "right of 1.000 [0.541, 1.000] of what people score right, and wrong of 1.000 [0.541" in line
+    )  # of 6 questions
 
 
 def test_people_gave_the_column_human_where_a_table_has_the_judges_scores_beside_it(tmp_path):

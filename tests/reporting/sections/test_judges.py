@@ -121,7 +121,7 @@ def test_a_judge_that_errs_alike_on_both_models_favours_none():
 
 def test_a_judge_without_errors_has_no_correction_to_tell_of():
     text = caption(completions=judge_completions())
-    assert "right of 1.000 of what they score right, and wrong of 1.000" in text
+    assert "right of 1.000 [0.948, 1.000] of what people score right, and wrong of 1.000 [0.946, 1.000]" in text
     assert "the interval of the corrected score" not in text
     assert "errs in favour" not in text
 
