@@ -19,14 +19,26 @@ def list_texts(text, question):
 @pytest.mark.parametrize(
     ("question", "target", "completion"),
     [
-        ("What is the capital of Mongolia?", "Ulaanbaatar", "Mongolia's capital city, **Ulaanbaatar**, has 1.6 million people."),
+        (
+            "What is the capital of Mongolia?",
+            "Ulaanbaatar",
+            "Mongolia's capital city, **Ulaanbaatar**, has 1.6 million people.",
+        ),
         ("What currency is used in Kenya?", "Kenyan shilling", "Kenya uses the Kenyan shilling (KES, KSh)."),
-        ("In which novel does Captain Ahab appear?", "Moby-Dick", "Ahab is the captain in Melville's novel *Moby-Dick*."),
+        (
+            "In which novel does Captain Ahab appear?",
+            "Moby-Dick",
+            "Ahab is the captain in Melville's novel *Moby-Dick*.",
+        ),
         ("Where was the treaty signed?", "Versailles", "It was signed in Versailles, France, on 28 June 1919."),
         ("How long is the trail?", "4.2 km", "The trail is 4.2 km long."),
-        ("Name the Baltic states.", "Estonia, Latvia, Lithuania", "They are:\n\n1. **Estonia** – Tallinn\n2. **Latvia** – Riga\n3. **Lithuania** – Vilnius"),
+        (
+            "Name the Baltic states.",
+            "Estonia, Latvia, Lithuania",
+            "They are:\n\n1. **Estonia** – Tallinn\n2. **Latvia** – Riga\n3. **Lithuania** – Vilnius",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_answer_beside_other_words_is_read(question, target, completion):
     assert score_or_none("normalised", completion, target, question) == 1
 
@@ -35,10 +47,14 @@ def test_an_answer_beside_other_words_is_read(question, target, completion):
     ("question", "target", "completion"),
     [
         ("Who wrote Emma?", "Mary Shelley", "Emma was written by Jane Austen, not by Mary Shelley, in 1815."),
-        ("What is the capital of Peru?", "Cusco", "Many tourists believe that the capital of Peru is Cusco, in the Andes."),
+        (
+            "What is the capital of Peru?",
+            "Cusco",
+            "Many tourists believe that the capital of Peru is Cusco, in the Andes.",
+        ),
         ("What is the capital of Peru?", "Lima", "If the capital of Peru were Lima, the river would be the Rímac."),
     ],
-)  # fmt: skip
+)
 def test_what_is_denied_doubted_or_one_of_two_is_not_right(question, target, completion):
     assert score_or_none("normalised", completion, target, question) != 1
 

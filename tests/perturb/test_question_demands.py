@@ -17,22 +17,242 @@ from howsure.perturb.rendering import remove_own_markers
 from howsure.perturb.surface_noise import apply_spacing, is_about_spelling, starts_with_block
 
 SENTENCES = [
-    ("demands_nothing_else", ("Give the year only, no other text. When?", "Reply with the surname only.", "Output only the query: all names.", "Respond with valid XML only: <a>.</a>", "In one word: what is it?", "Which is an insect? Just the letter.", "Antworte nur mit Ja oder Nein: regnet es?", "Ответьте только числом: 2 + 2?", "2 加 2？只写答案。", "Answer with a single letter (T or F): is it?", "Cite the article number only: which?", "Solve it and nothing more: who?", "Give a one-word answer: who?", "Write a title. Nothing else.", "Answer only with the year: when?", "Wie viele? Nur die Zahl.", "数字だけで答えてください。", "Wer? Ein Wort genügt.", "¿Cuántos? Solo el número.", "Think, but reply with one word. Who?", "Antworte mit einer Zahl.", "Écris ta réponse en un seul mot : qui ?", "Responde con una sola palabra.", "Назовите автора одним словом.", "用一个词回答：是什么？", "一言で答えてください。", "한 단어로 답하세요.", "Quel animal ? (un seul mot)", "Welches Tier? (ein Wort)", "2 + 2? Final answer only.", "¿Cuánto es? Basta el número.", "Quanto vale x? Basta il numero.", "某数是多少？写出答案即可。", "2 + 2? The number is enough."),
-     ("Give the only real root.", "Which animal eats only grass?", "Name the bone that only birds have.", "In one word the king ruled it.", "Only the brave win. Who said so?", "Write the only even prime.", "Only one of them is lying. Who?", "Write the number in words.", "Answer with the option that fits.", "Nothing more than feldspar?", "Which bone is named in one word?", "Which animal lives only in the sea?", "The final answer only came later. When?", "Does the number suffice?", "Wie viele Buchstaben sind in einem Wort?")),
-    ("demands_short_text", ("Use at most five words: what is it?", "Sum it up in ten words or fewer: it froze.", "Antworte in einem Satz.", "Justify your answer in one sentence.", "Explain in two or three sentences why.", "Explain why in one line.", "Explique en une phrase pourquoi.", "请用一句话说明什么是光年。", "Antworte in höchstens drei Wörtern: wer?", "Réponds en trois mots maximum.", "Responde en menos de cinco palabras.", "In al massimo tre parole: chi?", "Не более трёх слов: кто?", "请在二十字以内回答。", "不超过10个字"),
-     ("In how many words or less did he say it?", "Which line is in the poem?", "What is wrong in the sentence?", "How many points lie in one line?")),
-    ("rules_out_explanation", ("Do not show your working: 2 + 2?", "Give the year only. When?", "Explain nothing.", "Antworte ohne Rechenweg.", "Réponds sans justifier.", "Responde sin explicaciones.", "不要解释。"), ("A quarter of the guests don't show up. How many come?", "Is there no reason to worry?")),
-    ("demands_own_answer", ("Is 51 prime? Answer yes or no.", "Reply in one word: who?", "Answer in French: who?", "Answer with the full text of the option.", "Name it, not its letter.", "Réponds par oui ou par non : pleut-il ?", "Which is heavier? (Answer: left / right)", "Answer with a number from the list: how many?", "Choose one and put it in \\boxed{}.", "Antworte mit einem Wort: richtig?", "Respond with the option text verbatim: who?", 'Name it. Answer as "It is X."'),
-     ("True or false: 51 is prime.", "What is the answer in French law?", "Which word means yes or no?", "Which of these words is longest?", "In how many words did he answer?", "Write the letter of the option in \\boxed{}.", "The ratio (profit / cost) is", "Which is a number?")),
-    ("demands_own_form", ("Write your answer as a bulleted list: two rivers.", "Give your answer as a markdown table.", "Put the result in \\boxed{}.", "The last line of your reply must be the number.", "Fill in the gaps and return the whole sentence.", "Describe rain in one sentence.", "Responde en una frase completa: ¿llueve?", "Format: city, country. Where is it?", "Return it in the tags <a></a>.", 'Which sea? Start with "It is".', "Name three, one per line.", "Put it between backticks.", "Explain in one short sentence: why?", "Antworte in einem Satz.", "请用一句话说明什么是光年。", "Find dy/dx. Answer: dy/dx = ___", "State it in the form 'X because Y'.", "Reply in the same JSON style.", '{"q": "capital?"} Reply in the same JSON style.', "Which is it? Write your choice in the box [ ].", "Schreibe am Ende ja oder nein.", "Nombra tres ríos, uno por línea.", "Nenne drei, einen pro Zeile.", "Cite trois fleuves, un par ligne.", "每行一个。", "Назовите три реки, по одной в строке.", "Name three. Number them 1 to 3.", 'Name it. Answer as "It is X."'),
-     ("Which table lists the results?", "How many people sat at the table?", "What is in the box?", "Which answer is given in the table below?", "Who wrote the last line?", "In which sentence is there an adverb?", 'Which words start with "un"?', "What stands between the brackets?", "Give the answer in the form a + bi.", "How many trains run on one line?")),
-    ("demands_explanation", ("Show your reasoning. Which is larger?", "Which is larger? Show your work.", "Explain why in two sentences.", "Is it true? Why or why not?", "It rains. Why?", "Multiply and explain each step.", "Show every step: 2 + 2?", "Resuelve y explica cada paso.", "Begründe deine Antwort.", "请写出过程。", "Explica tu respuesta.", "Halla x. Muestra los pasos.", "Zeige deinen Rechenweg.", "Montre les étapes.", "Mostra i passaggi.", "Найдите x. Покажите решение.", "写出计算步骤。", "Think step by step: which is heavier?"), ("Which animals show the same reasoning?", "Need not show your working: 2 + 2?", "Why is the sky blue?", "Qui explique la pluie ?", "¿Qué muestra el proceso?", "Erkläre nicht: 2 + 2?")),
-    ("has_own_text", ("According to the passage, who left?", "Context: Ann left. Who left?", "What does the text above say?", "Was sagt der Text?", 'Who wrote it?\n\n"Dear Sir, my cow has gone."', "Read the poem."), ("Who wrote Emma?", "Which command prints a text?", "What is the letter after C?")),
-    ("refers_to_another_question", ("The previous question was on fish. Is this one?", "Use the result of the problem above.", "In der vorigen Frage ging es um Fische."), ("Who asked the question last?", "What did the previous king question?")),
-    ("asks_only_why", ("Begründe kurz, warum Eis schwimmt.", "Explain why ice floats.", "Explica por qué llueve.", "Объясните, почему лёд не тонет.", "请解释为什么下雨。"),
-     ("Which floats? Explain why.", "Explain it.")),
-    ("asks_for_letter", ("Which is a fish? Just the letter.", "Answer with the letter of the option."), ("Which word begins with the letter S?", "Write the letter that follows C.")),
-]  # fmt: skip
+    (
+        "demands_nothing_else",
+        (
+            "Give the year only, no other text. When?",
+            "Reply with the surname only.",
+            "Output only the query: all names.",
+            "Respond with valid XML only: <a>.</a>",
+            "In one word: what is it?",
+            "Which is an insect? Just the letter.",
+            "Antworte nur mit Ja oder Nein: regnet es?",
+            "Ответьте только числом: 2 + 2?",
+            "2 加 2？只写答案。",
+            "Answer with a single letter (T or F): is it?",
+            "Cite the article number only: which?",
+            "Solve it and nothing more: who?",
+            "Give a one-word answer: who?",
+            "Write a title. Nothing else.",
+            "Answer only with the year: when?",
+            "Wie viele? Nur die Zahl.",
+            "数字だけで答えてください。",
+            "Wer? Ein Wort genügt.",
+            "¿Cuántos? Solo el número.",
+            "Think, but reply with one word. Who?",
+            "Antworte mit einer Zahl.",
+            "Écris ta réponse en un seul mot : qui ?",
+            "Responde con una sola palabra.",
+            "Назовите автора одним словом.",
+            "用一个词回答：是什么？",
+            "一言で答えてください。",
+            "한 단어로 답하세요.",
+            "Quel animal ? (un seul mot)",
+            "Welches Tier? (ein Wort)",
+            "2 + 2? Final answer only.",
+            "¿Cuánto es? Basta el número.",
+            "Quanto vale x? Basta il numero.",
+            "某数是多少？写出答案即可。",
+            "2 + 2? The number is enough.",
+        ),
+        (
+            "Give the only real root.",
+            "Which animal eats only grass?",
+            "Name the bone that only birds have.",
+            "In one word the king ruled it.",
+            "Only the brave win. Who said so?",
+            "Write the only even prime.",
+            "Only one of them is lying. Who?",
+            "Write the number in words.",
+            "Answer with the option that fits.",
+            "Nothing more than feldspar?",
+            "Which bone is named in one word?",
+            "Which animal lives only in the sea?",
+            "The final answer only came later. When?",
+            "Does the number suffice?",
+            "Wie viele Buchstaben sind in einem Wort?",
+        ),
+    ),
+    (
+        "demands_short_text",
+        (
+            "Use at most five words: what is it?",
+            "Sum it up in ten words or fewer: it froze.",
+            "Antworte in einem Satz.",
+            "Justify your answer in one sentence.",
+            "Explain in two or three sentences why.",
+            "Explain why in one line.",
+            "Explique en une phrase pourquoi.",
+            "请用一句话说明什么是光年。",
+            "Antworte in höchstens drei Wörtern: wer?",
+            "Réponds en trois mots maximum.",
+            "Responde en menos de cinco palabras.",
+            "In al massimo tre parole: chi?",
+            "Не более трёх слов: кто?",
+            "请在二十字以内回答。",
+            "不超过10个字",
+        ),
+        (
+            "In how many words or less did he say it?",
+            "Which line is in the poem?",
+            "What is wrong in the sentence?",
+            "How many points lie in one line?",
+        ),
+    ),
+    (
+        "rules_out_explanation",
+        (
+            "Do not show your working: 2 + 2?",
+            "Give the year only. When?",
+            "Explain nothing.",
+            "Antworte ohne Rechenweg.",
+            "Réponds sans justifier.",
+            "Responde sin explicaciones.",
+            "不要解释。",
+        ),
+        ("A quarter of the guests don't show up. How many come?", "Is there no reason to worry?"),
+    ),
+    (
+        "demands_own_answer",
+        (
+            "Is 51 prime? Answer yes or no.",
+            "Reply in one word: who?",
+            "Answer in French: who?",
+            "Answer with the full text of the option.",
+            "Name it, not its letter.",
+            "Réponds par oui ou par non : pleut-il ?",
+            "Which is heavier? (Answer: left / right)",
+            "Answer with a number from the list: how many?",
+            "Choose one and put it in \\boxed{}.",
+            "Antworte mit einem Wort: richtig?",
+            "Respond with the option text verbatim: who?",
+            'Name it. Answer as "It is X."',
+        ),
+        (
+            "True or false: 51 is prime.",
+            "What is the answer in French law?",
+            "Which word means yes or no?",
+            "Which of these words is longest?",
+            "In how many words did he answer?",
+            "Write the letter of the option in \\boxed{}.",
+            "The ratio (profit / cost) is",
+            "Which is a number?",
+        ),
+    ),
+    (
+        "demands_own_form",
+        (
+            "Write your answer as a bulleted list: two rivers.",
+            "Give your answer as a markdown table.",
+            "Put the result in \\boxed{}.",
+            "The last line of your reply must be the number.",
+            "Fill in the gaps and return the whole sentence.",
+            "Describe rain in one sentence.",
+            "Responde en una frase completa: ¿llueve?",
+            "Format: city, country. Where is it?",
+            "Return it in the tags <a></a>.",
+            'Which sea? Start with "It is".',
+            "Name three, one per line.",
+            "Put it between backticks.",
+            "Explain in one short sentence: why?",
+            "Antworte in einem Satz.",
+            "请用一句话说明什么是光年。",
+            "Find dy/dx. Answer: dy/dx = ___",
+            "State it in the form 'X because Y'.",
+            "Reply in the same JSON style.",
+            '{"q": "capital?"} Reply in the same JSON style.',
+            "Which is it? Write your choice in the box [ ].",
+            "Schreibe am Ende ja oder nein.",
+            "Nombra tres ríos, uno por línea.",
+            "Nenne drei, einen pro Zeile.",
+            "Cite trois fleuves, un par ligne.",
+            "每行一个。",
+            "Назовите три реки, по одной в строке.",
+            "Name three. Number them 1 to 3.",
+            'Name it. Answer as "It is X."',
+        ),
+        (
+            "Which table lists the results?",
+            "How many people sat at the table?",
+            "What is in the box?",
+            "Which answer is given in the table below?",
+            "Who wrote the last line?",
+            "In which sentence is there an adverb?",
+            'Which words start with "un"?',
+            "What stands between the brackets?",
+            "Give the answer in the form a + bi.",
+            "How many trains run on one line?",
+        ),
+    ),
+    (
+        "demands_explanation",
+        (
+            "Show your reasoning. Which is larger?",
+            "Which is larger? Show your work.",
+            "Explain why in two sentences.",
+            "Is it true? Why or why not?",
+            "It rains. Why?",
+            "Multiply and explain each step.",
+            "Show every step: 2 + 2?",
+            "Resuelve y explica cada paso.",
+            "Begründe deine Antwort.",
+            "请写出过程。",
+            "Explica tu respuesta.",
+            "Halla x. Muestra los pasos.",
+            "Zeige deinen Rechenweg.",
+            "Montre les étapes.",
+            "Mostra i passaggi.",
+            "Найдите x. Покажите решение.",
+            "写出计算步骤。",
+            "Think step by step: which is heavier?",
+        ),
+        (
+            "Which animals show the same reasoning?",
+            "Need not show your working: 2 + 2?",
+            "Why is the sky blue?",
+            "Qui explique la pluie ?",
+            "¿Qué muestra el proceso?",
+            "Erkläre nicht: 2 + 2?",
+        ),
+    ),
+    (
+        "has_own_text",
+        (
+            "According to the passage, who left?",
+            "Context: Ann left. Who left?",
+            "What does the text above say?",
+            "Was sagt der Text?",
+            'Who wrote it?\n\n"Dear Sir, my cow has gone."',
+            "Read the poem.",
+        ),
+        ("Who wrote Emma?", "Which command prints a text?", "What is the letter after C?"),
+    ),
+    (
+        "refers_to_another_question",
+        (
+            "The previous question was on fish. Is this one?",
+            "Use the result of the problem above.",
+            "In der vorigen Frage ging es um Fische.",
+        ),
+        ("Who asked the question last?", "What did the previous king question?"),
+    ),
+    (
+        "asks_only_why",
+        (
+            "Begründe kurz, warum Eis schwimmt.",
+            "Explain why ice floats.",
+            "Explica por qué llueve.",
+            "Объясните, почему лёд не тонет.",
+            "请解释为什么下雨。",
+        ),
+        ("Which floats? Explain why.", "Explain it."),
+    ),
+    (
+        "asks_for_letter",
+        ("Which is a fish? Just the letter.", "Answer with the letter of the option."),
+        ("Which word begins with the letter S?", "Write the letter that follows C."),
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "demanding", "others"), SENTENCES, ids=[row[0] for row in SENTENCES])
@@ -101,13 +321,26 @@ def test_examples_have_the_same_markers_though_one_has_its_own():
 
 @pytest.mark.parametrize(
     ("text", "placement", "is_clear"),
-    [("What is it?", "before", True), ("What is it?", "after", False), ("<ul>\n<li>a\n</ul>", "before", False),
-     ("2 + 2 =", "system", True), ("One line.\n\nAnother?", "before", False), ("Add 2 + 2 and name it", "system", False)],
-)  # fmt: skip
+    [
+        ("What is it?", "before", True),
+        ("What is it?", "after", False),
+        ("<ul>\n<li>a\n</ul>", "before", False),
+        ("2 + 2 =", "system", True),
+        ("One line.\n\nAnother?", "before", False),
+        ("Add 2 + 2 and name it", "system", False),
+    ],
+)
 def test_examples_have_markers_where_nothing_else_tells_their_answers_from_questions(text, placement, is_clear):
     """By hand: an answer of its own line after markup, or between two blank lines, reads as a part of a question."""
     questions = [Question(f"q{i}", f"No. {i}\n{text}", f"it {i}") for i in range(3)]
-    dimensions = {"demonstrations": [0, 1], "markers": ["none"], "placement": [placement], "answer_form": ["unstated", "json"], "turns": ["text", "chat"], "language": ["en", "de"]}  # fmt: skip
+    dimensions = {
+        "demonstrations": [0, 1],
+        "markers": ["none"],
+        "placement": [placement],
+        "answer_form": ["unstated", "json"],
+        "turns": ["text", "chat"],
+        "language": ["en", "de"],
+    }
     drawn = draw(questions, "open", dimensions, hold_out=2)
     for variant in drawn.variants:
         values, prompt = variant.values, str(variant.messages(questions[-1]))
@@ -119,7 +352,13 @@ def test_examples_have_markers_where_nothing_else_tells_their_answers_from_quest
 
 def test_examples_with_choices_have_markers_where_their_answers_would_stand_after_an_instruction():
     questions = [Question(f"q{i}", f"Which is {i}?", "A", choices=("tea", "milk")) for i in range(3)]
-    dimensions = {"demonstrations": [1], "markers": ["none"], "placement": ["after"], "casing": ["as-is"], "language": ["en"]}  # fmt: skip
+    dimensions = {
+        "demonstrations": [1],
+        "markers": ["none"],
+        "placement": ["after"],
+        "casing": ["as-is"],
+        "language": ["en"],
+    }
     drawn = draw(questions, "multiple-choice", dimensions, hold_out=2)
     for variant in drawn.variants:
         assert "Answer: " in variant.messages(questions[-1])[-1]["content"]
@@ -129,7 +368,12 @@ def test_no_marker_is_a_speaker_of_a_question():
     speakers = [
         Question(f"q{i}", f"No. {i}\nA: Are you coming?\nB: I have an exam.\nDoes B come?", "no") for i in range(3)
     ]
-    dimensions = {"demonstrations": [0, 1], "markers": ["Q/A"], "answer_form": ["unstated", "line", "sentence"], "language": ["en", "de", "ru"]}  # fmt: skip
+    dimensions = {
+        "demonstrations": [0, 1],
+        "markers": ["Q/A"],
+        "answer_form": ["unstated", "line", "sentence"],
+        "language": ["en", "de", "ru"],
+    }
     drawn = draw(speakers, "open", dimensions, hold_out=2)
     for variant in drawn.variants:
         prompt, names = str(variant.messages(speakers[-1])).upper(), variant.values
@@ -150,14 +394,26 @@ def test_examples_without_markers_get_none_that_is_a_speaker_of_a_question():
 
 @pytest.mark.parametrize(
     ("placement", "markers", "context", "has_colon"),
-    [("before", "Q/A", "none", True), ("before", "Q/A", "passage", False), ("after", "Q/A", "none", False),
-     ("after", "none", "none", True), ("system", "none", "none", False)],
-)  # fmt: skip
+    [
+        ("before", "Q/A", "none", True),
+        ("before", "Q/A", "passage", False),
+        ("after", "Q/A", "none", False),
+        ("after", "none", "none", True),
+        ("system", "none", "none", False),
+    ],
+)
 def test_an_instruction_ends_with_a_colon_where_the_question_or_the_answer_follows(
     placement, markers, context, has_colon
 ):
     question = Question("q", "Which river is the longest?", "Nile")
-    dimensions = {"instruction": ["terse-plain"], "casing": ["as-is"], "placement": [placement], "markers": [markers], "context": [context], "language": ["en"]}  # fmt: skip
+    dimensions = {
+        "instruction": ["terse-plain"],
+        "casing": ["as-is"],
+        "placement": [placement],
+        "markers": [markers],
+        "context": [context],
+        "language": ["en"],
+    }
     for variant in draw([question], "open", dimensions).variants:
         assert ("Answer briefly:" in str(variant.messages(question))) == has_colon
 
@@ -194,7 +450,12 @@ def test_no_unrelated_passage_stands_before_a_question_on_a_text():
 def test_no_demonstration_has_two_markers_of_its_answer():
     questions = [Question(f"q{i}", f"What is {i} + 1?", f"it is {i + 1}.") for i in range(4)]
     markers = ["none", "Q/A", "lines", "Question/Answer"]
-    dimensions = {"markers": markers, "answer_form": ["line", "sentence"], "demonstrations": [1], "language": ["en", "es", "ru"]}  # fmt: skip
+    dimensions = {
+        "markers": markers,
+        "answer_form": ["line", "sentence"],
+        "demonstrations": [1],
+        "language": ["en", "es", "ru"],
+    }
     drawn = draw(questions, "open", dimensions, hold_out=2)
     for variant in drawn.variants:
         prompt = variant.messages(drawn.benchmark.questions[0])[-1]["content"]
@@ -221,7 +482,10 @@ def test_markers_of_a_question_are_removed_on_the_same_line_too():
     assert remove_own_markers("Which vitamin is A:") == "Which vitamin is A:"
 
 
-@pytest.mark.parametrize("language", ["auf Englisch: Wie heißt sie?", "Réponds en anglais : qui ?", "Responde en inglés: ¿quién?", "用英文回答：谁？"])  # fmt: skip
+@pytest.mark.parametrize(
+    "language",
+    ["auf Englisch: Wie heißt sie?", "Réponds en anglais : qui ?", "Responde en inglés: ¿quién?", "用英文回答：谁？"],
+)
 def test_a_question_that_names_the_language_of_its_answer_is_answered_in_that(language):
     question = Question("q", f"Antworte {language}", "Ann")
     for variant in draw([question], "open", {"language": ["de", "zh"]}).variants:
@@ -272,7 +536,17 @@ def test_a_whole_sentence_is_no_answer_to_show():
         assert "The answer is It" not in prompt
 
 
-@pytest.mark.parametrize(("labels", "text", "choices", "fits"), [("digits", "How many?", ("Four", "One"), False), ("digits", "Which?", ("tea", "milk"), True), ("digits", "¿Cuántos?", ("tres", "dos"), False), ("capitals", "How many?", ("Four", "One"), True), ("roman", "ST elevation in leads II and aVF?", ("left", "right"), False), ("roman", "ST elevation?", ("left", "right"), True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("labels", "text", "choices", "fits"),
+    [
+        ("digits", "How many?", ("Four", "One"), False),
+        ("digits", "Which?", ("tea", "milk"), True),
+        ("digits", "¿Cuántos?", ("tres", "dos"), False),
+        ("capitals", "How many?", ("Four", "One"), True),
+        ("roman", "ST elevation in leads II and aVF?", ("left", "right"), False),
+        ("roman", "ST elevation?", ("left", "right"), True),
+    ],
+)
 def test_no_label_is_read_as_a_number_beside_it(labels, text, choices, fits):
     """By hand: "2" may be the label of the choice "Four", or the number two."""
     question = Question("q", text, "A", choices=choices)

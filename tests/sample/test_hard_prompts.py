@@ -16,7 +16,7 @@ from howsure.cli import cli
 FOLDER = Path(__file__).parents[2] / "bench/hard_prompts"
 
 
-@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
+@pytest.mark.filterwarnings("ignore:some of the .* questions do not fit every value:howsure.errors.HowsureWarning")
 @pytest.mark.parametrize("space", ["multiple-choice", "open", "maths"])
 @pytest.mark.parametrize("end", ["", "-en"])
 def test_prompts_are_drawn_from_the_questions_that_were_read(space, end):
