@@ -20,7 +20,10 @@ from helpers.planted_task import draw_score
 from helpers.servers import until
 
 import howsure as hs
+from howsure.errors import InputError
+from howsure.inspect_runs.task_request import TaskRequest
 from howsure.inspect_runs.task_run import LogFollower
+from howsure.inspect_runs.task_worker import run_request
 from howsure.sample.experiment import load_experiment
 from howsure.store import manifest
 from howsure.store.responses import RunFolder, read
@@ -211,6 +214,31 @@ def test_a_retry_runs_no_task_that_only_the_log_names(tmp_path):
     _, _, err = finish(start(experiment, "--retry", "failed"))
     assert mark.exists(), err
     assert "different" not in err
+
+
+def test_a_worker_refuses_to_retry_a_log_of_another_task_before_it_loads_that(tmp_path, failed_run):
+    """The log of a run folder of somebody else names a file that leaves a mark when it is loaded."""
+    from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
+
+    mark = tmp_path / "loaded"
+    theirs = write(tmp_path / "theirs.py", f"open({str(mark)!r}, 'w').close()\n" + TASK.read_text())
+    logs = shutil.copytree(failed_run[0] / "exp" / "inspect_logs", tmp_path / "logs")
+    (info,) = list_eval_logs(str(logs))
+    log = read_eval_log(info)
+    log.eval.task_file = str(theirs)
+    write_eval_log(log)
+    own = TaskRequest(
+        task=f"{TASK}@planted_sums",
+        model="mockllm/model",
+        log_folder=str(Path(info.name.removeprefix("file://")).parent),
+        epochs=1,
+        args=log.eval.task_args,
+        is_quiet=True,
+        retry=True,
+    )
+    with pytest.raises(InputError, match=r"its log is of .*theirs\.py@planted_sums .*\(different: task\)"):
+        run_request(own)
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize(

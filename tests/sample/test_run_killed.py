@@ -94,6 +94,49 @@ def acknowledged_in(file):
         yield (question, int(generation)), (request, None if score == "None" else float(score))
 
 
+SIMULATED = "{benchmark: directions-small, generations: 6, concurrency: 16, models: [simulated/medium]}"
+#: Runs an experiment, prints the cells of each batch that the store acknowledged, and kills itself after the third.
+KILL_ITSELF = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from howsure.sample import run, scored_rows
+from howsure.sample.experiment import parse_experiment
+from howsure.store.responses import RunFolder
+
+append, count = RunFolder.append, 0
+
+def append_or_die(folder, rows):
+    global count
+    append(folder, rows)
+    print("".join(f"{row.question} {row.generation}\\n" for row in rows), end="", flush=True)
+    count += 1
+    if count == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+RunFolder.append = append_or_die
+scored_rows.BATCH = 25
+asyncio.run(run.run(parse_experiment(sys.argv[1]), Path(sys.argv[2])))
+"""
+
+
+def test_a_run_that_is_killed_once_is_continued_with_every_row_as_it_would_have_been(tmp_path):
+    """One kill -9 at a known point: against the same run without it, since simulated models repeat themselves."""
+    assert asyncio.run(run(parse_experiment(SIMULATED), tmp_path / "whole")).is_complete
+    whole = {cell: score for cell, (_, score) in rows_of(tmp_path / "whole").items()}
+    command = [sys.executable, "-c", KILL_ITSELF, SIMULATED, str(tmp_path / "killed")]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert process.returncode == -signal.SIGKILL
+    acknowledged = {(question, int(n)) for question, n in (line.rsplit(" ", 1) for line in process.stdout.splitlines())}
+    left = rows_of(tmp_path / "killed")
+    assert acknowledged <= left.keys()
+    assert 0 < len(acknowledged) <= len(left) < CELLS == len(whole)
+    outcome = asyncio.run(run(parse_experiment(SIMULATED), tmp_path / "killed"))
+    assert (outcome.is_complete, outcome.done) == (True, CELLS - len(left))
+    resumed = rows_of(tmp_path / "killed")
+    assert left.items() <= resumed.items()
+    assert {cell: score for cell, (_, score) in resumed.items()} == whole
+
+
 @pytest.mark.long
 def test_twenty_kills_lose_nothing_that_was_acknowledged(tmp_path):
     rng = np.random.default_rng(20)
