@@ -64,6 +64,7 @@ def test_against_loops(seed):
     taus = [stats.kendalltau(means[:, q], means.mean(axis=1)).statistic for q in range(N)]
     assert noise.n_negative_tau.tolist() == [sum(tau < 0 for tau in taus)]
     columns = noise.columns()
+    assert columns["n_different"] == pytest.approx([np.mean(different)])
     assert columns["se"][0] == pytest.approx(math.sqrt(noise.score[0] / N))
     assert columns["detectable"][0] == pytest.approx(
         (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * math.sqrt(noise.difference[0] / N)
@@ -113,6 +114,22 @@ def test_one_generation_per_question():
     assert "assumed" in plan.note
 
 
+@pytest.mark.parametrize(("models", "share", "share_sd"), [(1, 0.6, 0.12), (2, 0.35, 0.12)])
+def test_the_parts_of_single_generations_are_those_of_published_scores_and_pairs(models, share, share_sd):
+    """By hand: independent share and total, with the share of published scores, or pairs, and its standard deviation."""
+    rng = np.random.default_rng(4)
+    total = (rng.random((4, 30)) < 0.6).astype(float)
+    cells = Cells("single", tuple("abcd"), tuple(map(str, range(30))), np.ones(total.shape, np.int64), total, total)
+    noise = measure_noise(cells)
+    T, sd = (noise.score, noise.score_sd) if models == 1 else (noise.difference, noise.difference_sd)
+    assert sd[0] > 0
+    plan = components_from_noise(noise, models=models)
+    assert (plan.question, plan.generation) == pytest.approx((share * T[0], (1 - share) * T[0]))
+    assert plan.question_se == pytest.approx(math.hypot(share * sd[0], share_sd * T[0]))
+    assert plan.generation_se == pytest.approx(math.hypot((1 - share) * sd[0], share_sd * T[0]))
+    assert plan.models == models
+
+
 def test_components_of_a_pair_and_of_a_score():
     noise = measure_noise(draw_cells(2)[0])
     pair = components_from_noise(noise)
@@ -125,6 +142,15 @@ def test_components_of_a_pair_and_of_a_score():
     alone = measure_noise(Cells("one", ("a",), ("p", "q"), np.full((1, 2), 2), np.ones((1, 2)), np.ones((1, 2))))
     with pytest.raises(InputError, match="no two models are close"):
         components_from_noise(alone)
+
+
+def test_rows_are_selected_in_the_order_of_the_names():
+    noise = measure_noise(draw_cells(0)[0])
+    arrays = {name: np.repeat(value, 2) for name, value in vars(noise).items() if isinstance(value, np.ndarray)}
+    texts = {"benchmarks": ("p", "q"), "sources": ("first", "second")}
+    rows = replace(noise, **arrays | texts | {"n_questions": np.array([40, 50])}).select("q", "p")
+    assert (rows.benchmarks, rows.n_questions.tolist(), rows.sources) == (("q", "p"), [50, 40], ("second", "first"))
+    assert rows.score.tolist() == noise.score.tolist() * 2
 
 
 def test_wrong_use():

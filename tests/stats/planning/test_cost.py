@@ -63,6 +63,8 @@ def test_who_is_better_for_less_by_a_loop_over_all_pairs():
         assert found.better_for_less[i] == tuple(expected)
     columns = found.columns()
     assert columns["better_for_less"].tolist() == ["", "", "", "a", "a, b", ""]
+    assert columns["cost_per_generation"] == pytest.approx(found.cost, nan_ok=True)
+    assert found.level == 0.9
     assert [bool(note) for note in columns["note"]] == [model == "c" for model in cells.models]
     between = score(cells).interval(0.9)
     assert (found.low.tolist(), found.high.tolist()) == (between.low.tolist(), between.high.tolist())
