@@ -15,6 +15,9 @@ is printed as a difference, then a table with a line for each module.
 from __future__ import annotations
 
 import argparse
+import ast
+import difflib
+import functools
 import json
 import os
 import random
@@ -25,8 +28,6 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-
-from mutmut.mutation.diff_apply import get_diff_for_mutant
 
 ROOT = Path(__file__).resolve().parents[1]
 STATS = "src/howsure/stats"
@@ -92,9 +93,24 @@ def drop_slow_tests(folder: Path, seconds: float) -> None:
     file.write_text(json.dumps(stats))
 
 
+@functools.cache
+def read_functions(path: str) -> dict[str, list[str]]:
+    """Return the lines of each function of a module with mutants, in the folder that is current."""
+    text = Path("mutants", path).read_text()
+    lines = text.splitlines()
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    # without the name, by which a change and the original differ
+    return {
+        f.name: [line.replace(f"def {f.name}(", "def (") for line in lines[f.lineno - 1 : f.end_lineno]]
+        for f in functions
+    }
+
+
 def read_difference(mutant: str, path: str) -> list[str]:
     """Return the lines of a module that a mutant changes, in the folder that is current."""
-    lines = get_diff_for_mutant(mutant, path=path).splitlines()[2:]
+    functions, name = read_functions(path), mutant.rsplit(".", 1)[-1]
+    before = functions[f"{name.rsplit('__mutmut_', 1)[0]}__mutmut_orig"]
+    lines = list(difflib.unified_diff(before, functions[name], lineterm="", n=0))[2:]
     return [line for line in lines if line[0] in "+-"]
 
 
