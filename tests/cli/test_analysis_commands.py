@@ -196,6 +196,18 @@ def test_a_long_table_goes_on_below(howsure, table, monkeypatch):
     assert max(len(line) for line in narrow.splitlines()) <= 80
 
 
+def test_a_proxy_with_variants_that_the_other_model_lacks_is_checked_in_common_ones_only(rows, tmp_path):
+    """As in a run with `reference`: nothing is said of the variants that the other model was not asked in."""
+    scores = [f"v{i},{0.5 + 0.001 * (i % 3)},{'' if i > 5 else 0.6 + 0.001 * (i % 2)}" for i in range(12)]
+    path = tmp_path / "part.csv"
+    path.write_text("\n".join(["prompt,cheap,other", *scores]))
+    (row,) = rows("variants", str(path), "--wide", "--proxy", "cheap")
+    assert row["n_variants"] == 6
+    assert "n_star_proxy is of the variants that both models have" in row["note"]
+    (row,) = rows("variants", str(path), "--wide", "--proxy", "other")
+    assert "both models have" not in row["note"]
+
+
 def test_a_proxy_is_checked(howsure, rows, wide):
     """By hand: of the wild model two variants are seldom within .01 of .35 (.3 and .4, .2 and .5, .1 and .6: 3 of 15)."""
     same, wild = rows("variants", wide, "--wide", "--proxy", "calm")

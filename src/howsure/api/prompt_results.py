@@ -111,7 +111,15 @@ class ProxyChecks(Result):
             "bounded": np.where(is_reached, is_bounded, "unknown"),
             "epsilon": np.full(rows, self.epsilon),
             "delta": np.full(rows, self.delta),
-            "note": notes({"n_star of the proxy is not reached: it bounds nothing": ~np.array(is_reached)}),
+            "note": notes(
+                {
+                    "n_star of the proxy is not reached: it bounds nothing": ~np.array(is_reached),
+                    "n_star_proxy is of the variants that both models have, which are fewer than those of the proxy: "
+                    "whether its n_star of all its variants is enough takes the other model's answers in all of them": (
+                        np.array([check.n_variants < check.n_variants_cheap for check in checks])
+                    ),
+                }
+            ),
         }
 
 

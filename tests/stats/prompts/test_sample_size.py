@@ -170,6 +170,7 @@ def test_proxy_bounds_only_a_steadier_model():
     part = check_proxy(required_variants(("cheap", "calm"), apart), "cheap", "calm")
     common = required_variants(("cheap", "calm"), apart[:, 20:40])
     assert (part.n_variants, part.n_star_cheap, part.n_star_costly) == (20, *common.n_star.max(axis=1))
+    assert (part.n_variants_cheap, calm.n_variants_cheap) == (40, 60)
     with pytest.raises(InputError, match="no model 'x'; known: cheap"):
         check_proxy(result, "cheap", "x")
     with pytest.raises(InputError, match="a and b have fewer than two variants in common"):

@@ -404,8 +404,8 @@ class ProxyCheck:
     ----------
     cheap, costly
         Names of the models.
-    n_variants
-        Number of variants in which both models have a score.
+    n_variants, n_variants_cheap
+        Number of variants in which both models have a score, and in which the cheap one has.
     n_star_cheap, n_star_costly
         n* of each model on these variants, the larger of the two moments.
     chance
@@ -425,6 +425,7 @@ class ProxyCheck:
     cheap: str
     costly: str
     n_variants: int
+    n_variants_cheap: int
     n_star_cheap: float
     n_star_costly: float
     chance: float
@@ -470,4 +471,4 @@ def check_proxy(
     small, large = n_star.max(axis=1).tolist()
     far, _ = deviation_chance(x[1], draw_orders(N, draws, rng), size.epsilon, size.delta / 2)
     chance = float(far[:, int(small) - 1].max())
-    return ProxyCheck(cheap, costly, N, small, large, chance, chance <= size.delta / 2)
+    return ProxyCheck(cheap, costly, N, int(size.n_variants[rows[0]]), small, large, chance, chance <= size.delta / 2)
