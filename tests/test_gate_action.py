@@ -67,11 +67,12 @@ def test_the_step_exits_and_outputs_as_the_verdict_says(gate, tmp_path, inputs, 
     assert (tmp_path / "howsure-gate.xml").stat().st_size > 0
 
 
-def test_what_cannot_be_read_is_an_error_and_no_old_verdict(gate):
+def test_what_cannot_be_read_is_an_error_and_no_old_verdict(gate, tmp_path):
     assert gate(baseline="base.csv", candidate="same.csv")[0] == 0
     code, output, summary, text = gate(baseline="base.csv", candidate="absent.csv")
     assert (code, output, summary) == (2, {"verdict": "error"}, "")
     assert "absent.csv" in text
+    assert not [*tmp_path.glob("howsure-gate.*")]  # a later step would publish the passing JUnit file
 
 
 def test_text_of_an_input_is_not_run(gate, tmp_path):

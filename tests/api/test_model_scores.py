@@ -1,11 +1,12 @@
 """Comparisons of two models on several benchmarks: what is said of names and left-out benchmarks, by hand."""
 
+import dataclasses
 import warnings
 
 import pytest
 
 import howsure as hs
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError
 
 
 def make_cells(benchmark, scores):
@@ -16,12 +17,39 @@ def make_cells(benchmark, scores):
 
 def test_benchmarks_that_a_combination_leaves_out_are_named_with_their_models():
     both = [make_cells(name, {"a": [1, 1, 1, 0], "b": [0, 1, 0, 1]}) for name in ("x", "y")]
+    both[1] = dataclasses.replace(both[1], questions=tuple(f"y{q}" for q in both[1].questions))
     without = make_cells("z", {"lab/a": [1, 0], "lab/b": [0, 1], "c": [1, 1]})
     one = make_cells("w", {"a": [1, 0]})
     with pytest.warns(HowsureWarning, match=r"left out: z \(has lab/a, lab/b, c\), w \(has a\)$"):
         result = hs.combine([*both, without, one], "a", "b")
     assert result.benchmarks == ("x", "y")
     assert hs.combine(both, "a", "b").p_meta == result.p_meta
+
+
+def test_benchmarks_with_common_questions_are_named_where_they_are_combined():
+    """The same three questions under two names count twice; numbers are the ids of any benchmark."""
+    scores = {"a": [1, 1, 0], "b": [0, 1, 0]}
+    with pytest.warns(HowsureWarning, match="x and y have 3 question ids in common; if these are the same questions, "):
+        hs.combine([make_cells(name, scores) for name in ("x", "y")], "a", "b")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        each = [[[s] for s in one] for one in scores.values()]
+        hs.combine([hs.Cells.from_scores(name, [*scores], ["1", "2", "3"], each) for name in ("x", "y")], "a", "b")
+
+
+def test_a_plan_is_of_the_benchmarks_that_have_the_models():
+    """Two benchmarks that call the models differently left no pair of names with which a plan could be made."""
+    x = make_cells("x", {"a": [1, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 1, 0]})
+    y = make_cells("y", {"lab/a": [1, 0, 1], "lab/b": [0, 1, 0]})
+    with pytest.warns(HowsureWarning, match=r"left out: y \(has lab/a, lab/b\)$"):
+        both = hs.plan([x, y], a="a", b="b", budget=100)
+    assert list(both["benchmark"]) == ["x"] * len(both["benchmark"])
+    with pytest.warns(HowsureWarning, match=r"results of lab/a are left out: x"):
+        assert set(hs.plan([x, y], a="lab/a", budget=100)["benchmark"]) == {"y"}
+    with pytest.raises(InputError, match="no benchmark has both 'a' and 'lab/b'"), pytest.warns(HowsureWarning):
+        hs.plan([x, y], a="a", b="lab/b", budget=100)
+    with pytest.raises(InputError, match="b without a"):
+        hs.plan(x, b="b", budget=100)
 
 
 def test_two_names_with_the_same_scores_are_asked_about():

@@ -202,7 +202,7 @@ WRONG = {
     "a published benchmark as a path": (["noise", "gsm8k"], "gsm8k: a published benchmark, and no file or folder; howsure noise --like gsm8k"),
     "results of an experiment that has none": (["score", "exp.yaml"], "exp.yaml: an experiment or another YAML file, which has no results; howsure run exp.yaml"),
     "two columns that are not there": (["score", "odd.csv"], "name them with --columns question=COLUMN --columns score=COLUMN"),
-    "questions without answers of models": (["rescore", "ask.jsonl", "--scorer", "choice", "-o", "new"], "a file of questions and their right answers is asked with howsure init --benchmark FILE; if there are scores"),
+    "questions without answers of models": (["rescore", "ask.jsonl", "--scorer", "choice", "-o", "new"], "to ask a model the questions of a file: howsure init --benchmark FILE; if there are scores"),
 }  # fmt: skip
 #: Files that are no results.
 NO_RESULTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure.api import judged_results
-from howsure.api.result_selection import check_two_models, list_first
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.api.result_selection import check_two_models, list_first, select_with_models, warn_of_left_out
+from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
 from howsure.stats import borrowing, comparisons
@@ -244,13 +245,7 @@ def compare(
         _check_calibrated(claim, method=method, borrow=borrow, paired=paired)
         return judged_results.calibrate_difference(data, a, b, calibrate, method=calibration, level=level)
     benchmarks = to_cells(data)
-    both = [cells for cells in benchmarks if {a, b} <= set(cells.models)]
-    if not both:
-        all_models = sorted({model for cells in benchmarks for model in cells.models})
-        for model in (a, b):
-            if model not in all_models:
-                raise UnknownNameError("model", model, all_models)
-        raise InputError(f"no benchmark has both {a!r} and {b!r}", remedy="compare models run on the same questions")
+    both = select_with_models(benchmarks, (a, b))
     if a != b:
         _warn_of_equal_results(both, a, b)
     if not paired:
@@ -530,23 +525,27 @@ def combine(
     --------
     >>> import howsure as hs
     >>> scores = [[[1], [1], [1], [0]], [[0], [1], [0], [1]]]
-    >>> benchmarks = [hs.Cells.from_scores(name, ["a", "b"], list("pqrs"), scores) for name in ("x", "y")]
+    >>> questions = {"x": list("pqrs"), "y": list("tuvw")}
+    >>> benchmarks = [hs.Cells.from_scores(name, ["a", "b"], ids, scores) for name, ids in questions.items()]
     >>> result = hs.combine(benchmarks, "a", "b", weights={"x": 1, "y": 1})
     >>> round(result.p_meta, 2)
     0.51
     """
     benchmarks = to_cells(data)
     parts = compare(benchmarks, a, b, claim=claim, method=method).parts
-    _warn_of_left_out([cells for cells in benchmarks if not {a, b} <= set(cells.models)])
+    warn_of_left_out(benchmarks, (a, b), stacklevel=2)
+    _warn_of_same_questions(select_with_models(benchmarks, (a, b)))
     return comparisons.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)
 
 
-def _warn_of_left_out(benchmarks: Sequence[Cells]) -> None:
-    """Name the benchmarks that a combination leaves out, and their models: one may have another name there."""
-    if benchmarks:
-        described = [f"{cells.benchmark} (has {list_first(cells.models)})" for cells in benchmarks]
-        line = f"benchmarks without results of both models are left out: {list_first(described)}"
-        warnings.warn(line, HowsureWarning, stacklevel=3)
+def _warn_of_same_questions(benchmarks: Sequence[Cells]) -> None:
+    """Name benchmarks with common question ids, which may be the same questions; numbers are ids of any benchmark."""
+    for one, other in itertools.combinations(benchmarks, 2):
+        common = [question for question in set(one.questions) & set(other.questions) if not question.isdigit()]
+        if len(common) > 1:
+            what = f"{one.benchmark} and {other.benchmark} have {len(common):,} question ids in common"
+            remedy = f"if these are the same questions, they count twice: give --as-benchmark {one.benchmark} instead"
+            warnings.warn(f"{what}; {remedy}", HowsureWarning, stacklevel=3)
 
 
 def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -> None:

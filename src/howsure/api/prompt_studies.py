@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from howsure.api.prompt_results import PromptResults, ProxyChecks
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.api.result_selection import select_with_models
+from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, read, to_cubes
 from howsure.readers.sources import Data
 from howsure.stats import prompts as statistics
@@ -265,7 +266,7 @@ def rank_flips(data: CubesLike, *, a: str | None = None, b: str | None = None, l
         return _for_each(_with_pairs(with_variants), lambda cube: statistics.estimate_rank_flips(cube, level=level))
     pair = _check_pair(a, b)
     return _for_each(
-        _with_models(with_variants, pair),
+        select_with_models(with_variants, pair),
         lambda cube: statistics.estimate_rank_flips(cube.select(pair), level=level),
     )
 
@@ -311,7 +312,7 @@ def difference_components(data: CubesLike, a: str, b: str, *, level: float = 0.9
     'a - b'
     """
     check_level(level)
-    both = _with_models(_with_variants(data), (a, b))
+    both = select_with_models(_with_variants(data), (a, b))
     return _for_each(both, lambda cube: statistics.estimate_components(cube.drawn.difference(a, b), level=level))
 
 
@@ -538,7 +539,7 @@ def proxy(data: CubesLike, cheap: str, *, epsilon: float = 0.01, delta: float = 
     >>> hs.proxy(cube, "small")["model"].tolist()
     ['large']
     """
-    with_cheap = _with_models(_with_variants(data), [cheap])
+    with_cheap = select_with_models(_with_variants(data), [cheap])
     return _for_each(with_cheap, lambda cube: _check_proxy(cube, cheap, epsilon, delta))
 
 
@@ -599,19 +600,6 @@ def _for_each_with_answers(
         remedy = "give a run folder, or logs with answers, of the same variants for all questions"
         raise InputError(what, where=cubes[0].benchmark, remedy=remedy)
     return _for_each(with_answers, lambda cube: compute(cube, answers[cube.benchmark]))
-
-
-def _with_models(cubes: Sequence[Cube], models: Sequence[str]) -> list[Cube]:
-    """Return the cubes that have all these models, or raise if no cube has."""
-    all_models = sorted({model for cube in cubes for model in cube.models})
-    for model in models:
-        if model not in all_models:
-            raise UnknownNameError("model", model, all_models)
-    both = [cube for cube in cubes if set(models) <= set(cube.models)]
-    if not both:
-        what = f"no benchmark has both {' and '.join(map(repr, models))}"
-        raise InputError(what, remedy="compare models run on the same questions")
-    return both
 
 
 def _for_each(cubes: Sequence[Cube], compute: Callable[[Cube], Result]) -> PromptResults:

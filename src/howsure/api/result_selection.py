@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.readers.evaluations import Evaluations, read
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import Data, Source
@@ -21,6 +21,8 @@ from howsure.store.scorer_files import read_name_and_time
 
 #: Results of one benchmark, of which questions can be selected.
 Part = TypeVar("Part", Cells, Cube, AnswerCounts)
+#: Results of one benchmark, or of its prompt variants.
+WithModels = TypeVar("WithModels", bound=Cells | Cube)
 
 
 def check_two_models(a: str | None, b: str | None, *, where: str) -> None:
@@ -28,6 +30,29 @@ def check_two_models(a: str | None, b: str | None, *, where: str) -> None:
     if a is not None and a == b:
         remedy = "name another model as a or b; howsure repeats compares runs of one model"
         raise InputError(f"{a} is compared with itself", where=where, remedy=remedy)
+
+
+def select_with_models(parts: Sequence[WithModels], models: Sequence[str]) -> list[WithModels]:
+    """Return the results that have all these models; raise InputError if none has."""
+    all_models = sorted({model for part in parts for model in part.models})
+    for model in models:
+        if model not in all_models:
+            raise UnknownNameError("model", model, all_models)
+    selected = [part for part in parts if set(models) <= set(part.models)]
+    if not selected:
+        what = f"no benchmark has both {' and '.join(map(repr, models))}"
+        raise InputError(what, remedy="compare models run on the same questions")
+    return selected
+
+
+def warn_of_left_out(parts: Sequence[Cells | Cube], models: Sequence[str], *, stacklevel: int) -> None:
+    """Name the benchmarks that do not have all these models, and what they have: one may have another name there."""
+    others = [part for part in parts if not set(models) <= set(part.models)]
+    if others:
+        described = [f"{part.benchmark} (has {list_first(part.models)})" for part in others]
+        which = "both models" if len(models) > 1 else models[0]
+        line = f"benchmarks without results of {which} are left out: {list_first(described)}"
+        warnings.warn(line, HowsureWarning, stacklevel=stacklevel + 1)
 
 
 def list_first(names: Sequence[str]) -> str:

@@ -12,7 +12,13 @@ import numpy as np
 from howsure.api.model_scores import CellsLike
 from howsure.api.question_studies import apply_to_binary
 from howsure.api.report_facts import measure_costs
-from howsure.api.result_selection import check_two_models, open_results, select_variant_cubes
+from howsure.api.result_selection import (
+    check_two_models,
+    open_results,
+    select_variant_cubes,
+    select_with_models,
+    warn_of_left_out,
+)
 from howsure.benchmarks.published_noise import find_benchmarks, read_published_noise
 from howsure.errors import InputError
 from howsure.readers.evaluations import Evaluations, to_cells
@@ -426,12 +432,18 @@ def _complete_costs(
     return [replace(one, **stated) for one in costs]
 
 
-def _list_pilots(results: Evaluations | list[Cells | Cube]) -> list[Cells | Cube]:
-    """Return the cells of each benchmark, or its cube if it has several prompt variants."""
-    if not isinstance(results, Evaluations):
+def _select_pilots(results: Evaluations | list[Cells | Cube], a: str | None, b: str | None) -> Sequence[Cells | Cube]:
+    """Return the cells of each benchmark that has the models, or its cube if it has several prompt variants."""
+    if a is None and b is not None:
+        raise InputError("b without a", where="plan", remedy="name one model as a, or two as a and b")
+    if isinstance(results, Evaluations):
+        cubes = select_variant_cubes(results)
+        results = [cubes.get(cells.benchmark, cells) for cells in results.cells()]
+    if a is None:
         return results
-    cubes = select_variant_cubes(results)
-    return [cubes.get(cells.benchmark, cells) for cells in results.cells()]
+    named = [a] if b is None else [a, b]
+    warn_of_left_out(results, named, stacklevel=4)
+    return select_with_models(results, named)
 
 
 def _estimate_noise(
@@ -465,7 +477,7 @@ def _estimate_noise(
             what = "it is for plans without a pilot; the noise of this pilot is measured"
             raise InputError(what, where=f"--{option} {value}", remedy="leave it out")
     result = []
-    for data in _list_pilots(pilot):
+    for data in _select_pilots(pilot, a, b):
         models = [a, b] if a is not None else list(data.models)
         if len(models) > 2:
             raise InputError(f"{len(models)} models", where=data.benchmark, remedy="name one or two with --a and --b")

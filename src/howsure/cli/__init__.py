@@ -59,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         error.show()
         code = error.exit_code
     except click.ClickException as error:
-        _print_error(" ".join(error.format_message().split()))
+        message = " ".join(error.format_message().split())
+        message = message.replace("is not a valid float", "is not a number")
+        _print_error(message.replace("is not a valid integer", "is not a whole number"))
         code = 2
     except HowsureError as error:
         _print_error(str(error))

@@ -123,13 +123,13 @@ def _print_progress(step: str) -> None:
 
 
 @click.command()
-@click.argument("path")
+@click.argument("paths", metavar="PATH", nargs=-1, required=True)
 @click.option("--columns", multiple=True, metavar="NAME=COLUMN", help="Column of a table that holds NAME.")
 @click.option("--scorer", metavar="NAME", help="Which of several scores is read.")
 @add_names
 @add_format
 def preview(
-    path: str,
+    paths: Sequence[str],
     *,
     columns: Sequence[str],
     scorer: str | None,
@@ -145,8 +145,10 @@ def preview(
     """
     import howsure as hs
 
+    if len(paths) > 1:
+        raise InputError(f"{len(paths)} paths", where="preview", remedy="preview one file or folder at a time")
     names = {"benchmark": benchmark, "model": model}
-    print_result(hs.preview(path, columns=parse_columns(columns), scorer=scorer, scale=scale, **names), form)
+    print_result(hs.preview(paths[0], columns=parse_columns(columns), scorer=scorer, scale=scale, **names), form)
 
 
 @click.command()

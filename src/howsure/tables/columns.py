@@ -320,7 +320,7 @@ def _suggest_column(
     if missing == ["score"] and {"answer", "question"} <= matched.keys():
         answers = f"answers of models in {matched['answer']!r} are scored by howsure rescore"
         if "model" not in matched:
-            questions = "a file of questions and their right answers is asked with howsure init --benchmark FILE"
+            questions = "to ask a model the questions of a file: howsure init --benchmark FILE"
             has_target = "target" in text_columns  # without one, the answers are the right ones
             return f"{questions}{f'; {answers}' * has_target}; if there are scores, {remedy.partition(': ')[2]}"
         remedy += f"; {answers}"

@@ -372,10 +372,10 @@ def _choose_unit(costs: tuple[Cost, ...], unit: CostUnit | None) -> CostUnit:
     check_choice("unit", unit, COST_UNITS, where="plan")
     if not per_generation[unit] > 0:
         what = "unknown" if math.isnan(per_generation[unit]) else "0 and limits no design"
-        remedy = "give its tokens and prices: --prompt-tokens, --completion-tokens, --input-price, --output-price"
-        if unit == "tokens":
-            remedy = "give its tokens: --prompt-tokens, --completion-tokens"
-        remedy += " (in Python, the fields of Cost)"
+        needed = ["prompt_tokens", "completion_tokens", *(("input_price", "output_price") if unit == "cost" else ())]
+        missing = [name for name in needed if any(not getattr(cost, name) > 0 for cost in costs)]
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        remedy = f"give {options} (in Python, {', '.join(missing)} of Cost)"
         name = "number of tokens" if unit == "tokens" else unit
         raise InputError(f"the {name} of a generation is {what}", where="plan", remedy=remedy)
     return unit
