@@ -74,6 +74,10 @@ def test_a_target_that_is_neither_is_refused():
         ("Does it help?", "To conclude: yes, they play a role.", "yes"),
         ("Did he do it on purpose?", "He did not care. A typical person would say no, he did not.", "no"),
         ("Would people say so?", "Some would say no.", None),
+        ("Is it legal?", "Yes, I can help with that! Rules vary a lot.", None),
+        ("Is it legal?", "Yes, that's a good question. It is not legal.", "no"),
+        ("Is it legal?", "No, I'd rather not answer this.", None),
+        ("Is it legal?", "Yes, I can answer that: it is legal.", "yes"),
         ("Will it work?", "I hope it will work.", None),
     ],
 )

@@ -60,7 +60,7 @@ from howsure.extraction.completion_context import (
     remove_next_question,
 )
 from howsure.extraction.languages import is_reported, translate_korean_labels
-from howsure.extraction.statements import ends_undecided, remove_reasoning
+from howsure.extraction.statements import ends_undecided, remove_courtesy, remove_reasoning
 from howsure.extraction.vocabulary import LOOSE, SPACE, LabelPatterns, Vocabulary, build_vocabulary, normalize
 
 __all__ = ["RuleReading", "extract_choice", "read_by_rules", "read_choice"]
@@ -233,7 +233,7 @@ def read_by_rules(
     (1, 'statement')
     """
     words = build_vocabulary(tuple(labels), tuple(choices))
-    whole_text = remove_reasoning(completion)
+    whole_text = remove_courtesy(remove_reasoning(completion))
     completion = remove_next_question(whole_text, context)
     context = complete_context(whole_text, completion, context)
     if "~~" in completion:

@@ -24,6 +24,7 @@ __all__ = [
     "match_plain_end",
     "read_line",
     "read_sentence",
+    "remove_courtesy",
     "remove_reasoning",
 ]
 
@@ -117,6 +118,16 @@ _DECIDED = re.compile(
 )
 
 
+# "Yes, I can help with that!", "No, I'd rather not answer.", "Yes, that is a good question."
+_COURTESY = re.compile(
+    r"\A\W*(?:yes|yeah|no|sure|of course|certainly|absolutely)\b[,!.:]?\s+"
+    r"(?:that(?:['’]s|\s+is)\s+an?\s+(?:\w+\s+){0,2}question\b"
+    r"|i(?:\s+(?:can|could|will|would|am)|['’](?:ll|d|m))(?:\s+not|n['’]t)?\s+(?:\w+\s+){0,3}?"
+    r"(?:help|assist|answer|rather|comment)\b(?!\s+(?:but|say)\b)|answer\W*\Z)[^.!?:\n]*(?:[.!?]+\s*|\Z)",
+    re.IGNORECASE,
+)
+
+
 def ends_undecided(text: str) -> bool:
     """Return whether the last sentence of a completion leaves open which of several answers it gives.
 
@@ -146,6 +157,15 @@ def remove_reasoning(text: str) -> str:
     text = text[max((end.end() for end in _REASONING_END.finditer(text)), default=0) :]
     start = _REASONING_START.search(text)
     return text[: start.start()] if start else text
+
+
+def remove_courtesy(text: str) -> str:
+    """Return a text without a first sentence that begins with yes or no and is only about answering.
+
+    >>> remove_courtesy("Yes, I can help with that! Parking rules vary."), remove_courtesy("Yes, it is.")
+    ('Parking rules vary.', 'Yes, it is.')
+    """
+    return _COURTESY.sub("", text, count=1)
 
 
 def extract_text(text: str, *, context: CompletionContext | None = None) -> str | None:

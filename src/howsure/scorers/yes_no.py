@@ -15,7 +15,7 @@ from howsure.extraction.foreign_yes_no import read_foreign_verdict, repeat_forei
 from howsure.extraction.languages import is_reported
 from howsure.extraction.open_answers import split_sentences
 from howsure.extraction.open_candidates import match_stems
-from howsure.extraction.statements import ends_undecided, find_statement, remove_reasoning
+from howsure.extraction.statements import ends_undecided, find_statement, remove_courtesy, remove_reasoning
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
 __all__ = ["build_yes_no_scorer", "read_yes_no"]
@@ -280,7 +280,7 @@ def read_yes_no(text: str, context: CompletionContext | None = None) -> tuple[st
     >>> read_yes_no("Nobody knows."), read_yes_no("Yes and no.")
     ((None, 'none'), (None, 'none'))
     """
-    completion = remove_reasoning(text)
+    completion = remove_courtesy(remove_reasoning(text))
     text = remove_run_on(remove_next_question(completion, context), context).strip()
     context = complete_context(completion, text, context)
     if not text:
