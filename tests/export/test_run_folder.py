@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import howsure as hs
 import howsure.export.run_folder as folder_module
-from howsure.errors import InputError, StoreError
+from howsure.errors import HowsureWarning, InputError, StoreError
 from howsure.export.run_folder import convert_logs
 from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
 from howsure.readers.logs.file_formats import FileHead
@@ -161,6 +162,28 @@ def test_another_temperature_is_another_model_and_another_seed_is_told(tmp_path)
     assert found == {("m (temperature=0)", 1), ("m (temperature=1)", 1), ("m (temperature=1)", 2)}
     assert "logs are read as repeats: 2 logs of m (temperature=1) on b" in manifest.load(tmp_path / "run").warnings
     assert told == [f"{tmp_path / '2.log'}: model m (temperature=1): seed is 2 here and 1 in a log before it"]
+
+
+def test_lines_on_logs_of_other_benchmarks_are_left_out_where_one_is_read(tmp_path):
+    """Two logs of one benchmark each; in the folder the line of a log begins with its benchmark."""
+    told: list[str] = []
+    first = Made([made()], run="1", told=["half is lost"], settings={"top_p": 0.9})
+    second = Made([made(benchmark="c")], run="2", told=["cut"])
+    converted(tmp_path, first, second, told=told)
+    differs = "model m: top_p is not stated here and 0.9 in a log before it"
+    assert told == [f"{tmp_path / name}" for name in (f"1.log: {differs}", "0.log: half is lost", "1.log: cut")]
+    notes = {}
+    for name in "bc":
+        results = hs.read(tmp_path / "run", benchmarks=[name])
+        with pytest.warns(HowsureWarning):
+            results.cells()
+        notes[name] = [note.partition(": ")[2] for note in results.notes()]
+    assert notes == {"b": ["b: 0.log: half is lost"], "c": [f"c: 1.log: {differs}", "c: 1.log: cut"]}
+    both = hs.read(tmp_path / "run")
+    with pytest.warns(HowsureWarning):
+        assert len(both.cells()) == 2
+    assert len(both.notes()) == 3
+    assert len(both.notes("c")) == 2
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,18 @@ def test_the_first_cell_with_several_rows_is_named_with_what_to_do(tmp_path):
         read_cubes(path)
 
 
+def test_cells_with_several_rows_are_counted_by_benchmark_and_only_for_those_that_are_read(tmp_path):
+    path = write(tmp_path, "benchmark,model,question,score\nx,a,1,1\nx,a,2,0\ny,a,1,0\ny,a,1,0\nz,a,1,0\nz,a,1,1\n")
+    with pytest.warns(HowsureWarning) as caught:
+        hs.read(path).cells()
+    counted = [re.search(r"csv: (\w: \d+ cell)", str(one.message)) for one in caught]
+    assert [match[1] for match in counted if match] == ["y: 1 cell", "z: 1 cell"]
+    with pytest.warns(HowsureWarning) as caught:
+        hs.read(path, benchmarks=["z"]).cells()
+    assert [str(one.message).partition("csv: ")[2][:9] for one in caught] == ["z: 1 cell"]
+    hs.read(path, benchmarks=["x"]).cells()
+
+
 def test_named_columns_and_compressed_files(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"who,what,score,points\na,x,9,1\na,y,9,0\n"))

@@ -98,15 +98,21 @@ def convert_logs(
         When the folder cannot be written, or another process is writing it.
     """
     notes: list[str] = []
+    benchmark_of: dict[Path, str] = {}
 
     def add_note(path: Path | None, line: str) -> None:
-        notes.append(f"{path.name}: {line}" if path else line)
+        # Commands that read one of several benchmarks leave out lines that begin with the name of another.
+        prefix = f"{benchmark_of[path]}: " if path in benchmark_of else ""
+        notes.append(f"{prefix}{path.name}: {line}" if path else line)
         if path is not None:  # what is said of several logs was said when they were found
             note(f"{path}: {line}")
 
     distinct = _drop_copies(logs, msgspec.structs.replace(options, texts=True), add_note)
     if benchmark is not None:
         distinct = [_rename_benchmark(log, benchmark) for log in distinct]
+    named = {log.path: sorted(log.describe_benchmarks()) for log in distinct}
+    if len({name for names in named.values() for name in names}) > 1:
+        benchmark_of |= {path: names[0] for path, names in named.items() if len(names) == 1}
     with write_folder(output) as folder:
         with RunFolder(folder) as run:
             manifest.begin(folder, _build_manifest(distinct, add_note))
@@ -222,7 +228,13 @@ def _note_differences(
     """Note the settings of a log that differ from those of a log before it."""
     for name in sorted(first.keys() | other.keys()):
         if first.get(name) != other.get(name):
-            note(log.path, f"{what}: {name} is {other.get(name)!r} here and {first.get(name)!r} in a log before it")
+            stated, before = (_describe_setting(of.get(name)) for of in (other, first))
+            note(log.path, f"{what}: {name} is {stated} here and {before} in a log before it")
+
+
+def _describe_setting(value: object) -> str:
+    """Return the value of a setting, or that a log does not state it."""
+    return "not stated" if value is None else repr(value)
 
 
 def _append_rows(run: RunFolder, logs: Sequence[DistinctLog], note: _PathNote) -> None:

@@ -165,6 +165,7 @@ class Evaluations(Sequence[Cells]):
         self.benchmarks = tuple(benchmarks)
         self._doubts: defaultdict[int, list[str]] = defaultdict(list)  # by the index of the source
         self._benchmarks_of: dict[int, set[str]] = {}  # by the index of the source, once scores have been read
+        self._stored_names: list[set[str]] = [set()] * len(sources)  # as the sources name them, and read or not
         self._emitted: set[str] = set()
 
     def __repr__(self) -> str:
@@ -269,7 +270,8 @@ class Evaluations(Sequence[Cells]):
         Parameters
         ----------
         benchmark
-            Name of a benchmark: notes of sources that hold others only are left out.
+            Name of a benchmark: notes of sources that hold others only are left out, and so are lines that begin with
+            the names of others. None takes all benchmarks that are read.
         has_folders
             False names files without their folders, for a page that others read.
         """
@@ -282,7 +284,13 @@ class Evaluations(Sequence[Cells]):
             path = str(source.path)
             if not has_folders:
                 path = Path(path).name or path
+            names = self._stored_names[i]
+            wanted = set(self.benchmarks) or names
+            if benchmark is not None and self.benchmark is None:
+                wanted = {benchmark}
             for line in dict.fromkeys([*source.notes, *self._doubts[i]]):
+                if _is_of_others(line, names, wanted):
+                    continue
                 kinds[_DIFFERENT.sub("#", line)].append((path, line))
         return [_join_lines(of) for of in kinds.values()]
 
@@ -346,6 +354,7 @@ class Evaluations(Sequence[Cells]):
         faults = [fault for source in self.sources if (fault := source.fault) is not None]
         if faults and not any(parts):
             raise faults[0]
+        self._stored_names = [{part.benchmark for part in each} for each in parts]
         if self.benchmarks:
             parts = self._select_benchmarks(parts)
         if self.benchmark is not None:
@@ -402,6 +411,17 @@ def build_benchmarks_error(names: Sequence[str], path: str | Path, *, may_select
             f"leave it out, and give --benchmark {shlex.quote(names[0])} --as-benchmark NAME to commands that read it"
         )
     return InputError(what, where=str(path), remedy=remedy)
+
+
+def _is_of_others(line: str, names: set[str], wanted: set[str]) -> bool:
+    """Return whether a line begins with names of benchmarks, perhaps beside models, and all of them are others.
+
+    >>> names = {"x", "y"}
+    >>> [_is_of_others(line, names, {"x"}) for line in ("y: copies", "m, y: cut", "m, x, m, y: cut", "x: y: cut")]
+    [True, True, False, False]
+    """
+    named = names.intersection(line.partition(": ")[0].split(", "))
+    return bool(named) and named.isdisjoint(wanted)
 
 
 def _join_lines(lines: Sequence[tuple[str, str]]) -> str:

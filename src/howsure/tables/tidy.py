@@ -99,19 +99,23 @@ _PREFERRED_SCORERS = (
 
 
 def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
-    """Warn if cells have several rows and no column `generation` distinguishes them."""
-    if number := sum(int((part.n > 1).sum()) for part in parts):
-        first = next(part for part in parts if np.any(part.n > 1))
-        i, j, *variant = np.argwhere(first.n > 1)[0].tolist()
-        example = f"model {first.models[i]!r}"
-        if first.questions != (ALL_QUESTIONS,):
-            example += f", question {first.questions[j]!r}"
-        if isinstance(first, Cube) and len(first.variants) > 1:
-            example += f", variant {first.variants[variant[0]]!r}"
+    """Warn if cells have several rows and no column `generation` distinguishes them, of several benchmarks each."""
+    has_several = len({part.benchmark for part in parts}) > 1
+    for part in parts:
+        if not (number := int((part.n > 1).sum())):
+            continue
+        i, j, *variant = np.argwhere(part.n > 1)[0].tolist()
+        example = f"model {part.models[i]!r}"
+        if part.questions != (ALL_QUESTIONS,):
+            example += f", question {part.questions[j]!r}"
+        if isinstance(part, Cube) and len(part.variants) > 1:
+            example += f", variant {part.variants[variant[0]]!r}"
+        of = f"{part.benchmark}: " if has_several else ""
         warnings.warn(
-            f"{where}: {number} {inflect_text('[cell has|cells have] several rows', number)} and there is no column "
-            f"'generation': each row is taken as an independent generation. The first is {example}. If a column has "
-            "the number of the generation, name it with --columns generation=COLUMN; if rows repeat, drop the repeats",
+            f"{where}: {of}{number} {inflect_text('[cell has|cells have] several rows', number)} and there is no "
+            f"column 'generation': each row is taken as an independent generation. The first is {example}. If a column "
+            "has the number of the generation, name it with --columns generation=COLUMN; if rows repeat, drop the "
+            "repeats",
             HowsureWarning,
             stacklevel=3,
         )
