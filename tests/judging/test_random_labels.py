@@ -193,7 +193,7 @@ def test_a_table_is_corrected_by_its_own_labels_whatever_its_first_generation_is
     assert result["n_labels"].tolist() == [16, 16]
 
 
-@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("first", [0, 1, 2])
 def test_labels_of_one_generation_are_of_the_generation_of_that_number_in_the_table(tmp_path, first):
     """By hand: people agree with the judge in each second generation, and in no first one."""
     rows = [(m, f"q{i}", g, i % 2 if g else 1 - i % 2, i % 2) for m in "ab" for i in range(12) for g in (0, 1)]
@@ -206,6 +206,20 @@ def test_labels_of_one_generation_are_of_the_generation_of_that_number_in_the_ta
     assert (
         "right of 1.000 [0.541, 1.000] of what people score right, and wrong of 1.000 [0.541" in line
     )  # of 6 questions
+
+
+def test_generations_that_are_not_read_are_named_as_such(tmp_path, howsure):
+    """Generations 1 and 5 of a table and its labels: all labels count, and half of them with the first ones alone."""
+    rows = [(f"q{i}", g, i % 2, int(i % 3 > 0)) for i in range(20) for g in (1, 5)]
+    path = tmp_path / "judged.csv"
+    lines = [f"a,{q},{g},{j},{h}" for q, g, j, h in rows]
+    path.write_text("\n".join(["model,question,generation,score,human", *lines]) + "\n")
+    _, out, err = howsure("score", path, "--calibrate", path)
+    assert re.search(r"n_labels +40", out)
+    assert "left out" not in err
+    _, out, err = howsure("score", path, "--calibrate", path, "--generations", "1")
+    assert re.search(r"n_labels +20", out)
+    assert "judged.csv with --generations 1 has no completion of model 'a', question 'q0', generation 5" in err
 
 
 def test_people_gave_the_column_human_where_a_table_has_the_judges_scores_beside_it(tmp_path):

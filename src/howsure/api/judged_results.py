@@ -503,15 +503,15 @@ def _measure_noise(sources: Sequence[RunSource], data: CellsLike, level: float) 
 def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletions]:
     """Return the judged completions of each benchmark with people's labels."""
     from howsure.judging.random_labels import read_labels
-    from howsure.judging.stored_verdicts import read_judged_completions, read_judged_table
+    from howsure.judging.stored_verdicts import find_first_generation, read_judged_completions, read_judged_table
     from howsure.readers.sources import TableSource
 
     results = open_judged(data)
     tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []
     is_table = results is not None and len(tables) == len(results.sources)
     sources = [] if is_table else _require_judged(data)
-    first_generation = tables[0].first_generation() if is_table and tables else None
-    file: LabelFile = read_labels(Path(labels), first_generation=first_generation)
+    runs = tables[0].numbered_runs() if is_table and tables else {}
+    file: LabelFile = read_labels(Path(labels), first_generation=find_first_generation(runs))
     if not file.labels:
         remedy = "label some completions first: howsure review --random N --labels FILE FOLDER"
         raise InputError("no line has a score or a verdict", where=str(labels), remedy=remedy)
@@ -519,8 +519,9 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
         what = f"{len(tables)} tables" if is_table else f"{len(sources)} run folders"
         remedy = "give one at a time: labels are of the completions of one run"
         raise InputError(f"{what} with labels", where=str(labels), remedy=remedy)
-    if is_table:
-        judged = read_judged_table(tables[0], file)
+    if is_table and results is not None:
+        results.cells()  # says what was decided while the table was read, such as that its scores are percent
+        judged = read_judged_table(tables[0], runs, file)
         is_same = "score" not in tables[0].columns and Path(tables[0].path).resolve() == Path(labels).resolve()
         if is_same and all(np.array_equal(one.label, one.judged) for one in judged):
             remedy = "call the column of people's scores human, and name the judge's with --columns score=COLUMN"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from howsure.judging.judge_run import find_judge, mean_score, read_completions, 
 from howsure.judging.random_labels import LabelFile
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import TableSource
+from howsure.stats.core.cells import Cells
 from howsure.stats.judges import JudgedCompletions, PositionEffect, VerdictTable, measure_position_effect
 from howsure.store import responses, scorer_files
 from howsure.store.lookup import read_clusters
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "NumberedRuns",
+    "find_first_generation",
     "read_judged_completions",
     "read_judged_table",
     "read_position_effects",
     "read_verdict_tables",
 ]
+
+#: The runs of each benchmark of a table, with the number or name of their generation.
+NumberedRuns: TypeAlias = Mapping[str, Sequence[tuple[str, Cells]]]
 
 
 def read_verdict_tables(source: RunSource) -> list[VerdictTable]:
@@ -134,8 +140,23 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
     return [replace(part, models=tuple(source.labels.get(name, name) for name in part.models)) for part in parts]
 
 
-def read_judged_table(table: TableSource, labels: LabelFile) -> list[JudgedCompletions]:
+def find_first_generation(runs: NumberedRuns) -> int | None:
+    """Return the lowest number of a generation of a table; None where generations are not numbered."""
+    names = [name for each in runs.values() for name, _ in each]
+    return min(map(int, names)) if names and all(name.isdecimal() for name in names) else None
+
+
+def read_judged_table(table: TableSource, runs: NumberedRuns, labels: LabelFile) -> list[JudgedCompletions]:
     """Return the scores of a table, which a judge gave, with people's labels; lengths of completions are not known.
+
+    Parameters
+    ----------
+    table
+        The table.
+    runs
+        Its runs with the numbers of their generations; where these begin with 0, they are counted from 1 as in labels.
+    labels
+        People's labels, with generations counted from 1.
 
     Raises
     ------
@@ -143,9 +164,11 @@ def read_judged_table(table: TableSource, labels: LabelFile) -> list[JudgedCompl
         When rows of a question cannot be told from each other, or no label is of a row.
     """
     rows: dict[str, list[_Row]] = {}
-    for benchmark, runs in table.runs().items():
+    first = find_first_generation(runs)
+    for benchmark, each in runs.items():
         of = rows.setdefault(benchmark, [])
-        for generation, cells in enumerate(runs, 1):
+        for place, (name, cells) in enumerate(each, 1):
+            generation = place if first is None else int(name) + (first == 0)
             if np.any(cells.n > 1):
                 what = f"{benchmark} has several rows of a model and a question, and no column that numbers them"
                 raise InputError(what, where=str(table.path), remedy="--columns generation=COLUMN names it")
@@ -158,7 +181,8 @@ def read_judged_table(table: TableSource, labels: LabelFile) -> list[JudgedCompl
     if keys.isdisjoint(by_key):
         what = "none of the labels is of a row of this table"
         raise InputError(what, where=str(table.path), remedy="name models and questions alike in both, without variant")
-    labels.warn_of_others(keys, table.path)
+    most = table.most_generations
+    labels.warn_of_others(keys, table.path if most is None else f"{table.path} with --generations {most}")
     parts = [_build_judged(benchmark, of, by_key, labels.inclusion(), {}) for benchmark, of in sorted(rows.items())]
     return [replace(part, length=None) for part in parts]
 

@@ -30,7 +30,7 @@ from howsure.tables.read_table import (
     describe_table,
     read_cells,
     read_cubes,
-    read_first_generation,
+    read_numbered_runs,
     read_runs,
 )
 from howsure.tables.table_files import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
@@ -155,9 +155,9 @@ class TableSource:
         """Return the cells of each generation; see `tables.read_table.read_runs`."""
         return self._read(read_runs) or {}
 
-    def first_generation(self) -> int | None:
-        """Return the lowest number of a generation in the table; None where generations are not numbered."""
-        return read_first_generation(self.table, self.columns, name=str(self.path), names=self.names)
+    def numbered_runs(self) -> dict[str, list[tuple[str, Cells]]]:
+        """Return the cells of each generation with its number or name; see `tables.read_table.read_numbered_runs`."""
+        return self._read(read_numbered_runs) or {}
 
     def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
         """Return the cells of each prompt variant; see `tables.read_table.read_cubes`."""

@@ -289,11 +289,6 @@ def split_generations(rows: nw.LazyFrame[IntoLazyFrame]) -> list[nw.LazyFrame[In
     return [rows.filter(number.is_between(first, last)) for first, last in parts]
 
 
-def find_first_generation(rows: nw.LazyFrame[IntoLazyFrame]) -> int | None:
-    """Return the lowest number of a generation; None where generations are not numbered."""
-    return _find_range(rows).first
-
-
 def _find_range(rows: nw.LazyFrame[IntoLazyFrame]) -> _GenerationRange:
     """Return the number of rows and the range of their generations."""
     import narwhals as nw

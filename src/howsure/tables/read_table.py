@@ -31,6 +31,7 @@ __all__ = [
     "open_table",
     "read_cells",
     "read_cubes",
+    "read_numbered_runs",
     "read_runs",
 ]
 
@@ -142,16 +143,21 @@ def read_runs(
     return {benchmark: drop_summaries(_name(table, name), each) for benchmark, each in runs.items()}
 
 
-def read_first_generation(
+def read_numbered_runs(
     table: str | Path | FrameLike,
     columns: Mapping[str, str] | None = None,
     *,
     name: str | None = None,
+    generations: int | None = None,
     names: TableNames = UNNAMED,
-) -> int | None:
-    """Read the lowest number of a generation; None where generations are not numbered. Parameters: see `read_cells`."""
-    options = names.extend(TableOptions(columns or {}))
-    return _group(table, options, lambda rows, **_: rows_to_cells.find_first_generation(rows), name, names.benchmark)[0]
+) -> dict[str, list[tuple[str, Cells]]]:
+    """Read the cells of each generation with its number or name, by benchmark; parameters as for `read_cells`."""
+    group = partial(rows_to_cells.make_numbered_runs, generations=generations)
+    runs = _group(table, names.extend(TableOptions(columns or {})), group, name, names.benchmark)[0]
+    return {
+        benchmark: [(number, drop_summaries(_name(table, name), [run])[0]) for number, run in each]
+        for benchmark, each in runs.items()
+    }
 
 
 def read_cubes(

@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from narwhals.typing import IntoFrame, IntoLazyFrame
 
-__all__ = ["EXTREMES", "SUMS", "find_days", "flatten_cube", "make_cells", "make_cubes", "make_runs", "merge_cells"]
+__all__ = [
+    "EXTREMES",
+    "SUMS",
+    "find_days",
+    "flatten_cube",
+    "make_cells",
+    "make_cubes",
+    "make_numbered_runs",
+    "make_runs",
+    "merge_cells",
+]
 
 #: Arrays of cells that add up, and arrays with the function that merges two of them.
 SUMS = ("n", "total", "total_sq")
@@ -104,11 +114,24 @@ def make_runs(
     dict of str to list of Cells
         Runs by benchmark, in the order of the generations.
     """
+    numbered = make_numbered_runs(frame, where=where, plans=plans, generations=generations, days=days)
+    return {benchmark: [run for _, run in each] for benchmark, each in numbered.items()}
+
+
+def make_numbered_runs(
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    plans: Plans | None = None,
+    generations: int | None = None,
+    days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+) -> dict[str, list[tuple[str, Cells]]]:
+    """Group rows as `make_runs` does; each run has the number or name of its generation, "" without such a column."""
     rows = grouping.keep_first_generations(_wrap_lazily(frame), generations, where)
     if "generation" not in rows.collect_schema().names():
-        return {one.benchmark: [one] for one in make_cells(frame, where=where)}
+        return {one.benchmark: [("", one)] for one in make_cells(frame, where=where)}
     variants = grouping.read_variants(rows)
-    runs: dict[str, list[Cells]] = {}
+    runs: dict[str, list[tuple[str, Cells]]] = {}
     for some in [rows] if plans else grouping.split_generations(rows):
         table = group_cells(some, (*CELL, "generation"), where)
         if plans:
@@ -119,16 +142,12 @@ def make_runs(
             )
             own = runs.setdefault(str(part["benchmark"][0].as_py()), [])
             for table_of_run in each:
-                run = _share_arrays(_densify_cells(table_of_run, variants, {}), own[0] if own else None)
+                run = _share_arrays(_densify_cells(table_of_run, variants, {}), own[0][1] if own else None)
                 generation = str(table_of_run["generation"][0].as_py())
                 keys = {model: (run.benchmark, model, generation) for model in run.models}
-                own.append(replace(run, days={model: days[key] for model, key in keys.items() if key in days}))
+                days_of_run = {model: days[key] for model, key in keys.items() if key in days}
+                own.append((generation, replace(run, days=days_of_run)))
     return dict(sorted(runs.items()))
-
-
-def find_first_generation(frame: IntoFrame) -> int | None:
-    """Return the lowest number of a generation, before runs are counted from 1; None where they are not numbered."""
-    return grouping.find_first_generation(_wrap_lazily(frame))
 
 
 def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], str]:
