@@ -1,7 +1,10 @@
-"""The comparison without pairing where the standard error of a model is 0."""
+"""The comparison without pairing: Welch's test by scipy, by hand, and models whose standard error is 0."""
+
+import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from howsure.stats.comparisons import compare_unpaired
 from howsure.stats.core.cells import Cells
@@ -15,6 +18,56 @@ def two(right_a, n_a, right_b, n_b):
     total = np.zeros(n.shape)
     total[0, :right_a] = total[1, n_a : n_a + right_b] = 1
     return Cells("b", ("a", "b"), tuple(map(str, range(n_a + n_b))), n, total, total)
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (5, 12), (40, 7)])
+def test_of_new_questions_it_is_welchs(counts):
+    """Another program: scipy's Welch test and its interval, for graded scores of different questions."""
+    rng = np.random.default_rng(sum(counts))
+    x, y = rng.normal(3, 1, counts[0]), rng.normal(2, 4, counts[1])
+    n, values = np.zeros((2, sum(counts)), int), np.zeros((2, sum(counts)))
+    n[0, : counts[0]] = n[1, counts[0] :] = 1
+    values[0, : counts[0]], values[1, counts[0] :] = x, y
+    cells = Cells("b", ("a", "b"), tuple(map(str, range(sum(counts)))), n, values, values**2)
+    row = {name: column[0] for name, column in compare_unpaired(cells, "a", "b", level=0.9).columns().items()}
+    theirs = stats.ttest_ind(x, y, equal_var=False)
+    assert (row["p_value"], row["df"]) == pytest.approx((theirs.pvalue, theirs.df))
+    assert (row["low"], row["high"]) == pytest.approx(tuple(theirs.confidence_interval(0.9)))
+    assert row["se"] == pytest.approx(math.sqrt(np.var(x) / counts[0] + np.var(y) / counts[1]))
+    assert row["difference"] == pytest.approx(x.mean() - y.mean())
+    assert (row["n_questions_a"], row["n_questions_b"], row["n_questions_paired"]) == (*counts, 0)
+    assert math.isnan(row["variance_ratio"])
+    assert row["note"] == "no question in common: only the unpaired comparison is possible"
+
+
+def test_of_these_questions_the_errors_are_those_of_their_generations():
+    """By hand: s2 is 1/3 and 1/4 for a, 1/2 and 0 for b, each of k generations; Welch's df of Satterthwaite's."""
+    cells = Cells.from_scores("b", ["a", "b"], ["p", "q"], [[[1, 1, 0], [1, 0, 0, 0]], [[1, 0], [0, 0]]])
+    result = compare_unpaired(cells, "a", "b", claim="these-questions")
+    each = [(1 / 9 + 1 / 16) / 4, (1 / 4) / 4]
+    assert result.variance == pytest.approx([sum(each)])
+    df = score(cells, claim="these-questions").df
+    assert result.df == pytest.approx([sum(each) ** 2 / sum(part**2 / own for part, own in zip(each, df, strict=True))])
+    difference = (2 / 3 + 1 / 4) / 2 - 1 / 4
+    half = stats.t.ppf(0.975, result.df[0]) * math.sqrt(sum(each))
+    assert (result["low"][0], result["high"][0]) == pytest.approx((difference - half, min(difference + half, 1)))
+    assert result["variance_ratio"] == pytest.approx(result.variance / result.paired.variance)
+    assert result["note"].tolist() == ["the same questions: the paired comparison is the one to report"]
+
+
+@pytest.mark.parametrize(("n_a", "n_b", "is_single"), [(1, 3, True), (3, 1, True), (2, 3, False), (3, 2, False)])
+def test_the_note_on_one_question_is_of_either_model(n_a, n_b, is_single):
+    note = compare_unpaired(two(1, n_a, 1, n_b), "a", "b")["note"][0]
+    assert ("one question of a model" in note) == is_single
+    assert "one generation per question of a model" not in note
+
+
+def test_two_common_questions_of_three_are_not_the_same_questions():
+    scores = [[[1], [0], [1], []], [[], [1], [0], [1]]]
+    columns = compare_unpaired(Cells.from_scores("b", ["a", "b"], list("pqrs"), scores), "a", "b").columns()
+    assert {len(values) for values in columns.values()} == {1}
+    assert (columns["n_questions_paired"][0], columns["difference_paired"][0]) == (2, 0)
+    assert columns["note"][0] == "some questions are not common: the two differences are on different questions"
 
 
 def test_two_right_answers_are_no_certainty():

@@ -1,8 +1,8 @@
 """The comparison of two models that ignores that both answered the same questions, beside the paired one.
 
-Squared standard errors add up: SE^2 = SE_a^2 + SE_b^2, with Welch's degrees of freedom. It is right for models that
-answered different questions, and too wide for the same questions, which models find hard alike: the covariance of the
-question means is what the paired comparison takes off.
+Squared standard errors add up: SE^2 = SE_a^2 + SE_b^2. The test is Welch's, whose variances divide by N - 1. It is
+right for models that answered different questions, and too wide for the same questions, which models find hard alike:
+the covariance of the question means is what the paired comparison takes off.
 
 A model whose questions all have one score has a standard error of 0, which is no certainty. The limits are then those
 of both scores, combined (Newcombe 1998, method 10; Zou and Donner 2008): with d = a - b and the limits l and u of each,
@@ -37,8 +37,11 @@ class UnpairedComparison(Result):
     ----------
     scores
         Scores of model a and of model b.
-    variance, df
-        Squared standard error of the difference, and Welch's degrees of freedom; shape (1,).
+    variance
+        Squared standard error of the difference, shape (1,): the sum of those of the scores, whose variances over N
+        questions divide by N.
+    unbiased_variance, df
+        The same with variances that divide by N - 1, for the interval and the test, and Welch's degrees of freedom.
     paired
         The comparison on the questions that both answered.
     level
@@ -54,6 +57,7 @@ class UnpairedComparison(Result):
 
     scores: Scores
     variance: FloatArray
+    unbiased_variance: FloatArray
     df: FloatArray
     paired: Comparison
     level: float = 0.95
@@ -68,7 +72,7 @@ class UnpairedComparison(Result):
         level = self.level if level is None else level
         between = interval(
             self.difference,
-            np.sqrt(self.variance),
+            np.sqrt(self.unbiased_variance),
             self.scores.n_questions.sum(keepdims=True),
             level=level,
             method="t",
@@ -199,8 +203,12 @@ def compare_unpaired(
     chosen = cells.select([a, b])
     scores = score(chosen, claim=claim, level=level)
     paired = compare(chosen, a, b, claim=claim, level=level)
-    df = (scores.n_questions - 1.0) if scores.df is None else scores.df
+    variance = scores.variance.sum(keepdims=True)
+    unbiased, df = scores.variance, scores.df
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = scores.variance.sum(keepdims=True)
-        welch = variance**2 / np.sum(np.where(scores.variance > 0, scores.variance**2 / df, 0), keepdims=True)
-    return UnpairedComparison(scores, variance, welch, paired, level)
+        if df is None:
+            df = np.asarray(scores.n_questions - 1.0)
+            unbiased = np.asarray(unbiased * scores.n_questions / df)
+        total = unbiased.sum(keepdims=True)
+        welch = total**2 / np.sum(np.where(unbiased > 0, unbiased**2 / df, 0), keepdims=True)
+    return UnpairedComparison(scores, variance, total, welch, paired, level)
