@@ -117,6 +117,23 @@ def test_the_columns_of_a_run_folder_are_described_as_those_of_one_generation():
     assert meanings["error"].startswith("Why the generation has no completion")
 
 
+def test_sources_that_pages_and_references_name_are_in_the_bibliography():
+    """An author and a year, as in "Holm (1979)" or "Chen et al. 2021"; the pages say that all of them are there."""
+    listed = (ROOT / "docs/bibliography.md").read_text(encoding="utf-8").split("\n")
+    named = set()
+    for page in PAGES:
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        named |= set(re.findall(r"\b([A-Z][\w-]+)(?: et al\.|'s)?,? \(?((?:19|20)\d\d)\b", text))
+    for path in (ROOT / "src/howsure").rglob("*.py"):
+        named |= set(
+            re.findall(r"\.\. \[\d\] ([A-Z][\w-]+)[^\n]*? \(((?:19|20)\d\d)\)", path.read_text(encoding="utf-8"))
+        )
+    sources = {(name, year) for name, year in named if name not in {"AIME", "III", "November"}}
+    assert len(sources) > 50
+    missing = [(name, year) for name, year in sources if not any(name in one and f"({year})" in one for one in listed)]
+    assert sorted(missing) == []
+
+
 def test_files_that_pages_link_to_exist():
     """Links within the site are checked by `make docs`, which also knows the generated pages."""
     generated = set(module(ROOT / "tools/docs_pages.py").GENERATED)
