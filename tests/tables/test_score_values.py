@@ -62,6 +62,34 @@ def test_percent_is_divided_once_and_said(tmp_path):
     assert cells.total.tolist() == [[0, 1, 0.575]]
 
 
+@pytest.mark.parametrize("form", ["file", "lazy frame"])
+@pytest.mark.parametrize(
+    ("values", "expected", "line"),
+    [
+        ([0, 100, 50], [0, 1, 0.5], "percent: scores are from 0 to 100"),
+        ([3, 5, 4], [3, 5, 4], "percent: scores are from 3 to 5"),
+    ],
+)
+def test_the_scale_of_one_benchmark_changes_no_score_of_another(tmp_path, form, values, expected, line):
+    """By hand: the other benchmark has the scores 1, 0 and 1; divided by 100 they were .01 and 0."""
+    polars = pytest.importorskip("polars")
+    rows = [("units", 1), ("units", 0), ("units", 1), *(("percent", value) for value in values)]
+    columns = {"benchmark": [name for name, _ in rows], "model": ["a"] * 6, "question": [f"q{i % 3}" for i in range(6)]}
+    frame = polars.DataFrame({**columns, "score": [float(value) for _, value in rows]})
+    frame.write_csv(tmp_path / "t.csv")
+    with pytest.warns(HowsureWarning, match=line):
+        cells = hs.read(tmp_path / "t.csv" if form == "file" else frame.lazy()).cells()
+    assert {one.benchmark: one.total.tolist() for one in cells} == {"units": [[1, 0, 1]], "percent": [expected]}
+
+
+def test_many_benchmarks_of_another_scale_are_counted(tmp_path):
+    rows = [f"b{i},a,q,{score}\nb{i},a,r,0" for i, score in enumerate([1, *[50] * 7])]
+    path = write(tmp_path, "\n".join(["benchmark,model,question,score", *rows]) + "\n")
+    with pytest.warns(HowsureWarning, match="t.csv: 7 benchmarks: scores are from 0 to 50, such as 50"):
+        cells = hs.read(path).cells()
+    assert [one.total[0, 0] for one in cells] == [1, *[0.5] * 7]
+
+
 @pytest.mark.parametrize(("unit", "scale"), [(1, 1), (100, 100)])
 @pytest.mark.parametrize("name", ["TOTAL", "Sum"])
 def test_the_sum_of_all_questions_does_not_choose_the_unit(tmp_path, unit, scale, name):

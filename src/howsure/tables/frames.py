@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from howsure.errors import HowsureWarning, InputError, first_line
 from howsure.tables.columns import TableColumns, TableOptions, find_columns, find_needed_columns
-from howsure.tables.score_values import MIN_PERCENT, describe_number_forms, match_words, refuse_lone_counts
+from howsure.tables.score_values import (
+    MIN_PERCENT,
+    describe_number_forms,
+    match_words,
+    name_other_benchmarks,
+    refuse_lone_counts,
+)
 from howsure.tables.sql import MISSING_TEXTS
 from howsure.tables.success_counts import CountColumns, find_count_columns, may_count_right_answers
 from howsure.tables.table_files import SUFFIXES, find_file_format, name_table, open_database
@@ -319,17 +325,23 @@ def _scale_lazily(
         if not (math.isfinite(scale) and scale > 0):
             raise InputError(f"--scale {scale:g}", where=name, remedy="give a number above 0, such as 100 for percent")
         return rows if scale == 1 else rows.with_columns(score=score / scale)
-    bounds = rows.select(low=score.min(), high=score.max()).collect(backend="pyarrow").to_native().to_pylist()[0]
-    low, high = bounds["low"], bounds["high"]
-    if low is None or not (math.isfinite(low) and math.isfinite(high)) or (low >= 0 and high <= 1):
+    by = rows.group_by("benchmark").agg(low=score.min(), high=score.max())
+    ranges = [tuple(one.values()) for one in by.collect(backend="pyarrow").to_native().to_pylist()]
+    lowest = min((one[1] for one in ranges if one[1] is not None), default=0)
+    named, unit = name_other_benchmarks(ranges) if lowest != -1 else ("", [])
+    bounds = [one for one in ranges if one[0] not in unit and one[1] is not None]
+    low, high = min((one[1] for one in bounds), default=0), max((one[2] for one in bounds), default=0)
+    if not (math.isfinite(low) and math.isfinite(high)) or (low >= 0 and high <= 1):
         return rows
+    is_other = ~nw.col("benchmark").is_in(unit)
     if flag is not None and low >= 0:
-        n_fractions = rows.select(n=(score % 1 != 0).sum()).collect(backend="pyarrow").to_native()["n"][0].as_py()
+        others = rows.filter(is_other)
+        n_fractions = others.select(n=(score % 1 != 0).sum()).collect(backend="pyarrow").to_native()["n"][0].as_py()
         refuse_lone_counts(flag, high, n_fractions, name)
-    line = f"{name}: scores are from {low:g} to {high:g}"
+    line = f"{name}: {named}scores are from {low:g} to {high:g}"
     if low >= 0 and MIN_PERCENT < high <= 100:
         line += ", and are read as percent: divided by 100 (--scale 1 takes them as they are)"
-        rows = rows.with_columns(score=score / 100)
+        rows = rows.with_columns(score=nw.when(is_other).then(score / 100).otherwise(score))
     else:
         line += ", not from 0 to 1; they are taken as they are, and differences and n* have their unit"
         line += "; if -1 marks a judge that failed, leave it empty" if low == -1 else ""

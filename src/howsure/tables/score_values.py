@@ -19,6 +19,7 @@ __all__ = [
     "WORD_SCORES",
     "describe_number_forms",
     "match_words",
+    "name_other_benchmarks",
     "read_score_words",
     "refuse_lone_counts",
     "scale_scores",
@@ -48,6 +49,8 @@ _FAILED = frozenset({"error", "errored", "timeout", "timed out", "skipped", "ski
 SUMMARY_NAMES = frozenset({"mean", "average", "avg", "avg.", "total", "sum", "overall", "macro avg", "micro avg"})
 #: Largest number of different words of a column of scores.
 _MOST_WORDS = 50
+#: Largest number of benchmarks whose names a message has.
+_MOST_NAMED = 6
 #: Scores with a larger maximum, up to 100, are percent.
 MIN_PERCENT = 10
 
@@ -148,10 +151,12 @@ def scale_scores(
 ) -> duckdb.DuckDBPyRelation:
     """Return rows whose scores that are percent are divided by 100, without scores of -1 that mark a failed judge.
 
+    Benchmarks whose scores are all from 0 to 1 stay as they are, whatever those of the other benchmarks are.
+
     Parameters
     ----------
     table
-        Rows with our columns model and score.
+        Rows with our columns model and score, and perhaps benchmark.
     where
         Name of the table, for messages.
     scale
@@ -174,36 +179,77 @@ def scale_scores(
         return _divide(table, scale)
     if lowest >= 0 and highest <= 1:
         return table
-    singles = _drop_summary_rows(table)
+    # Scores of -1 are judged beside all others.
+    others, is_other = _find_other_benchmarks(table) if lowest != -1 else ("", "")
+    rows = table.filter(is_other) if is_other else table
+    singles = _drop_summary_rows(rows)
     range_of_singles = singles.aggregate("min(score), max(score)").fetchall()[0]
     if None in range_of_singles:
-        singles = table
+        singles = rows
     else:
         lowest, highest = range_of_singles
     if lowest >= 0 and highest <= 1:
         return table
     n_fractions = singles.aggregate("count(*) FILTER (score < 0 OR score <> floor(score))").fetchall()[0][0]
     refuse_lone_counts(flag if scale is None else None, highest, n_fractions, where)
-    line = f"{where}: "
-    if lowest == -1 and highest > 1 and scale is None:
-        others, n_failed = singles.aggregate(
-            "min(score) FILTER (score <> -1), count(*) FILTER (score = -1)"
-        ).fetchall()[0]
+    line, change = _choose_scale(singles, lowest, highest, takes_percent=scale is None)
+    warnings.warn(f"{where}: {others}{line}", HowsureWarning, stacklevel=2)
+    return _replace_score(table, f"CASE WHEN {is_other} THEN {change} ELSE score END" if is_other else change)
+
+
+def _choose_scale(
+    rows: duckdb.DuckDBPyRelation, lowest: float, highest: float, *, takes_percent: bool
+) -> tuple[str, str]:
+    """Return what is said of scores that are not all from 0 to 1, and the SQL of the scores that they are read as."""
+    line, change = "", "score"
+    if lowest == -1 and highest > 1 and takes_percent:
+        others, n_failed = rows.aggregate("min(score) FILTER (score <> -1), count(*) FILTER (score = -1)").fetchall()[0]
         if others > 0:  # ratings from 1
-            table = _replace_score(table, "nullif(score, -1)")
+            change = "nullif(score, -1)"
             what = inflect_text("[score of -1 is|scores of -1 are] missing", n_failed)
             line += f"{n_failed} {what}, because -1 marks a judge that failed; "
             lowest = others
-    model, score = singles.filter("score < 0 OR score > 1").project("model, score").limit(1).fetchall()[0]
+    model, score = rows.filter("score < 0 OR score > 1").project("model, score").limit(1).fetchall()[0]
     line += f"scores are from {lowest:g} to {highest:g}, such as {score:g} of {str(model)!r}"
-    if scale is None and lowest >= 0 and MIN_PERCENT < highest <= 100:
+    if takes_percent and lowest >= 0 and MIN_PERCENT < highest <= 100:
         line += ", and are read as percent: divided by 100 (--scale 1 takes them as they are)"
-        table = _divide(table, 100)
+        change = f"{change} / 100.0"
     else:
         line += ", not from 0 to 1; they are taken as they are, and differences and n* have their unit"
         line += "; if -1 marks a judge that failed, leave it empty" if lowest == -1 else ""
-    warnings.warn(line, HowsureWarning, stacklevel=2)
-    return table
+    return line, change
+
+
+def _find_other_benchmarks(table: duckdb.DuckDBPyRelation) -> tuple[str, str]:
+    """Return what `name_other_benchmarks` does, and the SQL of the rows of these benchmarks."""
+    if "benchmark" not in table.columns:
+        return "", ""
+    named, unit = name_other_benchmarks(table.aggregate("benchmark, min(score), max(score)").fetchall())
+    return named, f"(benchmark IN ({', '.join(map(quote_text, unit))})) IS NOT TRUE" if unit else ""
+
+
+def name_other_benchmarks(ranges: Iterable[tuple[str | None, float | None, float | None]]) -> tuple[str, list[str]]:
+    """Return the names of benchmarks with other scores than 0 to 1, as a message begins, and those with such scores.
+
+    Both are empty where all benchmarks are alike.
+
+    Parameters
+    ----------
+    ranges
+        Name, lowest and highest score of each benchmark; None where it has no score.
+
+    Examples
+    --------
+    >>> name_other_benchmarks([("x", 0, 1), ("y", 25, 75), ("z", None, None)])
+    ('y: ', ['x', 'z'])
+    """
+    of_unit = {str(name): low is None or high is None or (low >= 0 and high <= 1) for name, low, high in ranges}
+    unit = sorted(name for name, is_unit in of_unit.items() if is_unit)
+    others = sorted(of_unit.keys() - set(unit))
+    if not unit or not others:
+        return "", []
+    # A line that begins with names is left out where other benchmarks are read.
+    return (f"{', '.join(others)}: " if len(others) <= _MOST_NAMED else f"{len(others)} benchmarks: "), unit
 
 
 def refuse_lone_counts(flag: str | None, highest: float, n_fractions: int, where: str) -> None:
