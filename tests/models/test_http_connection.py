@@ -461,6 +461,7 @@ def test_a_close_that_nobody_has_looked_at_yet():
     assert len(heads) == 5
 
 
+@pytest.mark.long  # it waits for the four seconds
 def test_idle_connections_are_closed_after_four_seconds():
     """Servers close after five seconds, so a request sent a moment later would meet the close on its way."""
 

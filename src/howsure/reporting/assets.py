@@ -23,7 +23,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
 
 #: Unicode marks that change the direction of the text after them; they are replaced.
-_DIRECTION_MARKS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+_DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def read_template(name: str) -> str:
@@ -110,4 +110,6 @@ def mark_breaks(name: str) -> Markup:
 
 def _replace_direction_marks(value: object) -> object:
     """Return a text without marks of direction, and any other value unchanged."""
-    return value.translate(_DIRECTION_MARKS) if isinstance(value, str) else value
+    if not isinstance(value, str) or not _DIRECTION_MARKS.search(value):
+        return value
+    return value.translate(dict.fromkeys(map(ord, _DIRECTION_MARKS.findall(value)), "\ufffd"))

@@ -18,9 +18,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from itertools import accumulate
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -240,7 +242,7 @@ def begin(path: Path, request: Manifest, *, clock: Callable[[], float] = time.ti
         howsure=metadata.version("howsure"),
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",
-        packages=_list_packages(),
+        packages=dict(_list_packages()),
     )
     manifest = replace(manifest, sessions=(*manifest.sessions, session))
     manifest.save(path)
@@ -329,11 +331,12 @@ def format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _list_packages() -> dict[str, str]:
-    """Return the versions of the packages that howsure needs."""
+@cache
+def _list_packages() -> Mapping[str, str]:
+    """Return the versions of the packages that howsure needs, which one process reads once."""
     needed = [line for line in metadata.requires("howsure") or () if "extra ==" not in line]
     names = (re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed)
-    return {name: metadata.version(name) for name in sorted(names)}
+    return MappingProxyType({name: metadata.version(name) for name in sorted(names)})
 
 
 class StageBasis(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -458,11 +459,18 @@ def _drawn(
 
 def _range_of_normals(runs: int, tails: Sequence[float]) -> tuple[float, FloatArray]:
     """Return the mean and quantiles of the range of `runs` standard normals (Tippett 1925)."""
+    r, cdf = _tabulate_range(runs)
+    return float(np.trapezoid(1 - cdf, r)), np.interp(tails, cdf, r)
+
+
+@lru_cache(maxsize=100)
+def _tabulate_range(runs: int) -> tuple[FloatArray, FloatArray]:
+    """Return values of the range of `runs` standard normals, and the probabilities that it is no larger."""
     x, r = np.linspace(-9, 9, 721)[:, None], np.linspace(0, 14, 1401)
     density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi)
     # P(range <= r) = runs * integral of phi(x) (Phi(x + r) - Phi(x))^(runs - 1)
     cdf = runs * np.sum(density * (special.ndtr(x + r) - special.ndtr(x)) ** (runs - 1), axis=0) * (x[1, 0] - x[0, 0])
-    return float(np.trapezoid(1 - cdf, r)), np.interp(tails, cdf, r)
+    return r, cdf
 
 
 def _sum_probabilities(p: FloatArray, weight: FloatArray) -> FloatArray:
