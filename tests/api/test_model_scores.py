@@ -31,6 +31,9 @@ def test_benchmarks_with_common_questions_are_named_where_they_are_combined():
     scores = {"a": [1, 1, 0], "b": [0, 1, 0]}
     with pytest.warns(HowsureWarning, match="x and y have 3 question ids in common; if these are the same questions, "):
         hs.combine([make_cells(name, scores) for name in ("x", "y")], "a", "b")
+    with pytest.warns(HowsureWarning, match="in common, and so have 5 other pairs of benchmarks; if") as caught:
+        hs.combine([make_cells(name, scores) for name in "wxyz"], "a", "b")
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         each = [[[s] for s in one] for one in scores.values()]

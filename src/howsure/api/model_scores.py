@@ -15,6 +15,7 @@ from howsure.api.result_selection import check_two_models, list_first, select_wi
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
+from howsure.safe_text import inflect_text
 from howsure.stats import borrowing, comparisons
 from howsure.stats import repeats as run_statistics
 from howsure.stats import scores as score_statistics
@@ -540,12 +541,18 @@ def combine(
 
 def _warn_of_same_questions(benchmarks: Sequence[Cells]) -> None:
     """Name benchmarks with common question ids, which may be the same questions; numbers are ids of any benchmark."""
-    for one, other in itertools.combinations(benchmarks, 2):
-        common = [question for question in set(one.questions) & set(other.questions) if not question.isdigit()]
-        if len(common) > 1:
-            what = f"{one.benchmark} and {other.benchmark} have {len(common):,} question ids in common"
-            remedy = f"if these are the same questions, they count twice: give --as-benchmark {one.benchmark} instead"
-            warnings.warn(f"{what}; {remedy}", HowsureWarning, stacklevel=3)
+    ids = [{question for question in cells.questions if not question.isdigit()} for cells in benchmarks]
+    pairs_of = [(i, j) for i, j in itertools.combinations(range(len(ids)), 2) if len(ids[i] & ids[j]) > 1]
+    if pairs_of:
+        (i, j), n_others = pairs_of[0], len(pairs_of) - 1
+        both = f"{benchmarks[i].benchmark} and {benchmarks[j].benchmark}"
+        what = f"{both} have {len(ids[i] & ids[j]):,} question ids in common"
+        if n_others:
+            what += inflect_text(f", and so [has|have] {n_others:,} other [pair|pairs] of benchmarks", n_others)
+        remedy = "--as-benchmark NAME makes them one benchmark, and --benchmark leaves one of them out"
+        warnings.warn(
+            f"{what}; if these are the same questions, they count twice: {remedy}", HowsureWarning, stacklevel=3
+        )
 
 
 def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -> None:

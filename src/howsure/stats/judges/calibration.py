@@ -137,7 +137,7 @@ class JudgeAccuracy:
         return Limits(low, high, level)
 
     def describe(self, level: float) -> str:
-        """Return a clause on how often the judge agrees with people, with intervals; empty where nothing is clauses.
+        """Return a clause on how often the judge agrees with people, with intervals; empty where nothing is known.
 
         Parameters
         ----------
