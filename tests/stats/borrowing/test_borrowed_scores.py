@@ -338,6 +338,11 @@ def test_where_one_answered_all_only_the_other_is_predicted(names):
     expected = factors.regress(known.scores, rows, cells.mean[0, rows]).estimate - cells.mean[1].mean()
     found = borrowing.compare(cells, *names, reference)
     assert found.difference == pytest.approx(expected if names[0] == "a" else -expected)
+    # new questions add the variance of the differences over the N, not that of the other one's answers
+    regression, n, N = factors.regress(known.scores, rows, cells.mean[0, rows]), len(rows), cells.n.shape[1]
+    d, e = cells.mean[0, rows] - cells.mean[1, rows], regression.residual
+    left = (1 / n - 1 / N) * np.sum((e - e.mean()) ** 2) / regression.df
+    assert found.variance == pytest.approx(left + np.var(d, ddof=1) / N)
     # b may be in the reference already
     again = borrowing.compare(cells, *names, reference + cells.select(["b"]))
     assert again.difference == pytest.approx(found.difference)

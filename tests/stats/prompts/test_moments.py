@@ -104,6 +104,18 @@ def test_the_interval_over_variants_of_a_table_of_scores_by_scipy():
     assert (found.sample_size.n_star.max(axis=1)[:2] == columns["n_star"][:2]).all()
 
 
+def test_the_note_has_what_is_said_of_either_moment_once():
+    """By hand: three normal errors of .02 take more variants than six; .02 is above the variance of .002."""
+    table = np.array([[0.5, 0.52, 0.55, 0.58, 0.6, 0.62]])
+    found = summarize_variants(Cube.from_means("demo", ["a"], [f"v{i}" for i in range(6)], table), epsilon=0.02)
+    of_mean, of_variance = (set(note.split("; ")) for note in found.sample_size.note[0])
+    assert of_mean - of_variance == {"the space needs more variants than were drawn"}
+    assert len(of_variance - of_mean) == 1
+    parts = found["note"][0].split("; ")
+    assert of_mean | of_variance < set(parts)
+    assert len(parts) == len(set(parts))
+
+
 def test_moments_are_of_the_drawn_and_beside_them_is_the_default_s_score():
     cube = made()
     found, expected = summarize_variants(cube).moments.columns(), summarize_variants(without(cube)).moments.columns()

@@ -61,6 +61,7 @@ def test_p_correct_under_the_fitted_prior_is_the_slow_one():
             assert (columns["low"][j], columns["high"][j]) == pytest.approx(expected, abs=1e-9)
     assert columns["model"][31] == "m1"
     assert columns["question"][31] == "q1"
+    assert columns["level"].tolist() == [0.8] * 60
     assert special.expit(columns["logit"][31]) == pytest.approx(columns["p_correct"][31])
 
 
@@ -233,6 +234,7 @@ def test_curves_by_scipy():
             assert found.fitted[i, j] == pytest.approx(whole)
     assert found.distance == pytest.approx(np.abs(found.empirical - found.expected).max(axis=1))
     assert found.columns()["p"].tolist() == x * 2
+    assert evaluate_beta_curves(cells, fit).points == pytest.approx([i / 100 for i in range(101)])
     unknown = counted([[0, 0]], 3)
     assert set(evaluate_beta_curves(unknown, fit_beta(unknown)).columns()["note"]) == {"no Beta fit"}
     with pytest.raises(InputError, match="the fit is of other models"):

@@ -307,6 +307,11 @@ def test_one_run_in_several_prompts_is_one_run():
     result = repeats([two], n_future=1)
     assert result.n_runs.tolist() == [2]
     assert result.variance[0] == pytest.approx((1 / 3 + 1 / 4) * (1 / 4 + 1 / 2) / 4)
+    # a third generation of a question begins a second run
+    three = replace(Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0, 1], [1, 1]]]), variants=("v", "w"))
+    begun = repeats([three])
+    assert (begun.n_runs.tolist(), begun.n_future.tolist()) == ([2], [2])
+    assert begun.variance[0] == pytest.approx(1 / 3 * (1 / 3 + 1 / 2 / 2) / 4)
 
 
 def test_what_runs_cannot_say():

@@ -108,6 +108,20 @@ def test_where_no_distribution_can_be_fitted_there_is_a_belief_all_the_same(n, t
     assert allocate_generations(cells_of([n], [total]), 7).more.sum() == 7
 
 
+@pytest.mark.parametrize(
+    ("n", "total", "a", "b"),
+    [
+        # the smoothed score is (9 + 1/2)/(9 + 1), so that the question with all 3 right has Beta(.95 + 3, .05 + 0)
+        ([3, 3, 3], [3, 3, 3], [3.95] * 3, [0.05] * 3),
+        # (2 + 1/2)/(3 + 1) of single generations: Beta(.625, .375) with one right or wrong
+        ([1, 1, 1], [1, 0, 1], [1.625, 0.625, 1.625], [0.375, 1.375, 0.375]),
+    ],
+)
+def test_where_no_distribution_can_be_fitted_it_is_one_around_the_smoothed_score_by_hand(n, total, a, b):
+    a, b, sd = np.array(a), np.array(b), estimate_question_sd(cells_of([n], [total]))
+    assert sd[0] ** 2 == pytest.approx(a * b / ((a + b) * (a + b + 1)))
+
+
 def test_scores_that_are_not_binary_shrink_towards_their_mean():
     """Theory: the share kept is true/(true + 2/11 (E^2 + true)) for 12 normal scores: 0, and .73 for variances 1 and 100."""
     rng = np.random.default_rng(3)
