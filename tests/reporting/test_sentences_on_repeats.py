@@ -222,7 +222,10 @@ COMPUTED = [
         check_none_drifted,
     ),
     (r"A mean over such runs may mix different conditions\.", check_mixed),
-    (r"All runs of (.+) are the same score for score .+ they count as one\.", check_alike),
+    (
+        r"All runs of (.+) are the same score for score .+ they say no more than one run does, .+ those of one\.",
+        check_alike,
+    ),
     (r"No question was answered differently in two runs, so drift cannot be tested\.", check_untestable),
 ]
 COMPUTED += [

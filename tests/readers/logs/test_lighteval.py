@@ -243,7 +243,7 @@ def test_what_is_missing_is_told(tmp_path):
             "decoding was greedy: the 2 completions of a question are copies",
             (
                 "all generations of 5 of 5 questions compared are the same text: a fixed seed, a cache or temperature 0; "
-                "copies are no generations of their own"
+                "copies are no generations of their own, and --generations 1 reads the first only"
             ),
             "2 of the 9 questions of the run are not in it",
         ]

@@ -11,6 +11,7 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare, pairs
 from howsure.stats.core.cells import Cells
+from howsure.stats.planning import components_from_cells, plan
 from howsure.stats.scores.clusters import IN_CLUSTERS, ONE_CLUSTER
 
 #: Limits of the power at the number of questions that is stated for .8, for every test; and for the default test where few
@@ -117,6 +118,25 @@ def test_what_a_pair_cannot_say():
     assert "no variation was seen" in plain["note"][0]
     partly = Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[1, 0], [1], [0]], [[0, 0], [1], []]])
     assert "on the questions that both answered" in pairs(partly).columns()["note"][0]
+
+
+@pytest.mark.parametrize("scores", [(0.5, 0.4, 1, 1), (0.1, 0.7, 3, 2), (1 / 3, 0.2, 7, 1)])
+def test_equal_decimals_have_no_spread(scores):
+    """As .5 and .25, which are exact in binary, and have 29 degrees of freedom: rounding was taken for variation."""
+    one, other, k_one, k_other = scores
+    questions = [f"q{i}" for i in range(30)]
+    cells = Cells.from_scores("demo", ["x", "y"], questions, [[[one] * k_one] * 30, [[other] * k_other] * 30])
+    result = compare(cells, "x", "y")
+    assert (result.variance, result.columns()["df"], result.columns()["z"]) == (
+        [0],
+        [29],
+        pytest.approx([np.nan], nan_ok=True),
+    )
+    assert result.columns()["note"][0].startswith("all questions differ alike")
+    assert np.isnan(result.correlation)
+    for models in (("x", "y"), ("x",)):
+        with pytest.raises(InputError, match="there is no noise to plan with"):
+            plan(components_from_cells(cells, *models), detect=0.01)
 
 
 @pytest.mark.parametrize("method", [None, "t", "clt"])

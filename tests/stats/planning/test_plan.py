@@ -503,9 +503,9 @@ def test_a_grid_holds_every_combination():
         (lambda: plan(PAIR, budget=1, unit="cost"), "plan: the cost of a generation is unknown"),
         (
             lambda: plan(PAIR, budget=1, unit="cost"),
-            "give its tokens and prices: --prompt-tokens, --completion-tokens, --input-price, --output-price (in Python",
+            "give --prompt-tokens, --completion-tokens, --input-price, --output-price (in Python, prompt_tokens,",
         ),
-        (lambda: plan(PAIR, budget=1, unit="tokens"), "give its tokens: --prompt-tokens, --completion-tokens (in"),
+        (lambda: plan(PAIR, budget=1, unit="tokens"), "give --prompt-tokens, --completion-tokens (in Python, "),
         (
             lambda: plan(PAIR, Cost(0, 0), budget=1, unit="tokens"),
             "plan: the number of tokens of a generation is 0 and limits no",

@@ -26,7 +26,7 @@ class IdenticalTexts:
     ...         texts.add(question, f"It is {question}.")
     >>> print(texts.describe())
     all generations of 3 of 3 questions compared are the same text: a fixed seed, a cache, temperature 0, or answers \
-too short to differ; copies are no generations of their own
+too short to differ; copies are no generations of their own, and --generations 1 reads the first only
     """
 
     def __init__(self) -> None:
@@ -69,5 +69,6 @@ too short to differ; copies are no generations of their own
         cause = " or temperature 0" if is_long else ", temperature 0, or answers too short to differ"
         return (
             f"all generations of {len(lengths)} of {len(repeated)} questions compared are the same text: a fixed seed, "
-            f"a cache{cause}; copies are no generations of their own"
+            f"a cache{cause}; copies are no generations of their own, and --generations 1 "
+            "reads the first only"
         )

@@ -314,7 +314,8 @@ def collect_repeat_warnings(result: Repeats) -> Iterator[str]:
             _SAME,
             (
                 "All runs of {names} are the same score for score (a cache, a fixed seed, no sampling, or each "
-                "question always right or always wrong): they count as one."
+                "question always right or always wrong): they say no more than one run does, and only with "
+                "--generations 1 are the intervals of the scores those of one."
             ),
         ),
         (_COPIES, "Some runs of {names} are the same score for score: copies are not further generations."),

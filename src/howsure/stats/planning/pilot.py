@@ -174,7 +174,9 @@ def _estimate_moments(cells: Cells, models: Sequence[str]) -> _PilotMoments:
     if len(set(rows)) < len(rows):  # a model against itself: independent generations of the same questions
         square, noise = np.zeros(N), np.zeros(N)
     elif N > 1:
-        square = (value - value.mean()) ** 2
+        # Equal means, and equal differences of them, differ by rounding only: that is no spread.
+        is_equal = np.ptp(value) <= 1e-14 * np.max(np.abs(p))
+        square = np.zeros(N) if is_equal else (value - value.mean()) ** 2
     else:
         square = np.full(N, np.nan)
     variance = float(np.mean(square)) if N else math.nan
