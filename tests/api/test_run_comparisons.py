@@ -222,6 +222,20 @@ def test_providers_compares_runs_of_two_labels_or_of_two_sources():
         hs.providers(first, "m", "n")
 
 
+def test_providers_of_two_sources_with_one_model_each_need_no_names():
+    """By hand: 3/4 against 1/2, under equal names, under two names, and beside a further model."""
+    first = hs.Cells.from_scores("demo", ["m"], ["1", "2"], [[[1, 1], [0, 1]]])
+    second = hs.Cells.from_scores("demo", ["n"], ["1", "2"], [[[0, 1], [0, 1]]])
+    both = hs.Cells.from_scores("demo", ["k", "m"], ["1", "2"], [[[1, 1], [1, 1]], [[0, 1], [0, 1]]])
+    for other, name in ((replace(second, models=("m",)), "m"), (second, "n"), (both, "m")):
+        [row] = hs.providers(first, other=other)
+        assert (row["model_a"], row["model_b"], row["difference"]) == ("m", name, 0.25)
+    with pytest.raises(InputError, match="no model is named as a; name one of k, m"):
+        hs.providers(both, other=first)
+    with pytest.raises(InputError, match="no model is named as b; name one of k, m"):
+        hs.providers(second, other=both)
+
+
 def test_providers_takes_one_benchmark_of_two_names_as_the_same():
     """By hand: on questions 1 and 2, 3/4 against 1/2; two tables of one benchmark are named after their files."""
     first = hs.Cells.from_scores("one", ["m"], ["1", "2", "3"], [[[1, 1], [0, 1], [1, 1]]])

@@ -271,7 +271,7 @@ def _check_known(benchmarks: Iterable[Cells], names: Iterable[str]) -> None:
 
 def providers(
     data: CellsLike | Mapping[str, Sequence[Cells]],
-    a: str,
+    a: str | None = None,
     b: str | None = None,
     *,
     other: CellsLike | Mapping[str, Sequence[Cells]] | None = None,
@@ -285,7 +285,8 @@ def providers(
     data
         Runs, as for `howsure.repeats`.
     a, b
-        Labels of the model at the two providers; with `other`, `b` may be left out where both call it alike.
+        Labels of the model at the two providers. With `other`, `a` may be left out where `data` has one model, and `b`
+        where both call it alike or `other` has one model.
     other
         Runs at the provider of `b`; None takes them from `data`.
     level
@@ -305,7 +306,7 @@ def providers(
     UnknownNameError
         If no benchmark has a model of this name.
     InputError
-        If both sides are the same runs, or no benchmark has both.
+        If both sides are the same runs, a model is not named where there are several, or no benchmark has both.
 
     Notes
     -----
@@ -333,11 +334,9 @@ def providers(
         raise InputError("the same runs on both sides", where="providers", remedy="name another model as b")
     first = to_runs(data)
     second = first if other is None else _name_alike(first, to_runs(other))
-    sides = ((first, a), (second, a if b is None else b))
-    for runs, name in sides:
-        models = sorted({model for each in runs.values() for run in each for model in run.models})
-        if name not in models:
-            raise UnknownNameError("model", name, models)
+    a = _choose_model(first, a, "a")
+    b = a if b is None and a in _list_models(second) else _choose_model(second, b, "b")
+    sides = ((first, a), (second, b))
 
     def have(runs: Sequence[Cells], name: str) -> list[Cells]:
         return [run for run in runs if name in run.models]
@@ -357,15 +356,33 @@ def providers(
         tuple(
             comparisons.providers(
                 have(first[benchmark], a),
-                have(second[benchmark], sides[1][1]),
+                have(second[benchmark], b),
                 a,
-                sides[1][1],
+                b,
                 level=level,
                 method=method,
             )
             for benchmark in common
         )
     )
+
+
+def _list_models(runs: Mapping[str, Sequence[Cells]]) -> list[str]:
+    """Return the models of all runs, sorted."""
+    return sorted({model for each in runs.values() for run in each for model in run.models})
+
+
+def _choose_model(runs: Mapping[str, Sequence[Cells]], name: str | None, argument: str) -> str:
+    """Return the model of one side: the one that is named, or the only one; raise InputError where there is none."""
+    models = _list_models(runs)
+    if name is None and len(models) == 1:
+        return models[0]
+    if name is None:
+        remedy = f"name one of {', '.join(models)}"
+        raise InputError(f"no model is named as {argument}", where="providers", remedy=remedy)
+    if name not in models:
+        raise UnknownNameError("model", name, models)
+    return name
 
 
 def _name_alike(first: dict[str, list[Cells]], second: dict[str, list[Cells]]) -> dict[str, list[Cells]]:

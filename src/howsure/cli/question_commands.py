@@ -184,8 +184,8 @@ def curve(
 @click.command()
 @add_reading()
 @add_format
-@click.option("--a", help="The model at one provider. Needed.")
-@click.option("--b", help="The model at the other provider; with --other, default: the same name.")
+@click.option("--a", help="The model at one provider; with --other, default: the only one of PATHS.")
+@click.option("--b", help="The model at the other provider; with --other, default: the same name, or the only one.")
 @click.option("--other", multiple=True, metavar="PATH", help="Results at the other provider, if not among PATHS.")
 @click.option(
     "--method",
@@ -210,7 +210,7 @@ def providers(
     """
     import howsure as hs
 
-    if a is None or (b is None and not other):
+    if not other and (a is None or b is None):
         raise build_models_error(inputs, a, b)
     beside = replace(inputs, paths=other).results if other else None
     print_result(hs.providers(inputs.results, a, b, other=beside, level=level, method=method), form)
