@@ -11,6 +11,7 @@ import warnings
 
 import pytest
 from helpers.hard_questions import hard_benchmark, load_hard_questions, load_judged_questions
+from helpers.long_cases import mark_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,9 +39,7 @@ def draw(spec, *, with_choices):
         return draw_variants(spec, hard_benchmark(with_choices=with_choices))
 
 
-@pytest.mark.long
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("seed", mark_long(range(40), after=3))
 def test_every_prompt_with_choices_can_be_answered(seed):
     """Labels differ and stand in no choice, separators stand in none, the right choice follows the right label."""
     drawn = draw({"space": "multiple-choice", "sample": 1, "seed": seed, "dimensions": MORE}, with_choices=True)
@@ -60,9 +59,7 @@ def test_every_prompt_with_choices_can_be_answered(seed):
             assert not texts & {label.casefold() for label in labels}
 
 
-@pytest.mark.long
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("seed", mark_long(range(25), after=3))
 def test_choices_that_refer_to_others_mean_the_same(seed):
     drawn = draw({"space": "multiple-choice", "sample": 1, "seed": seed, "dimensions": MORE}, with_choices=True)
     (variant,) = drawn.variants
@@ -155,13 +152,14 @@ def test_noise_leaves_what_a_setter_of_exams_marked():
                 assert part in noisy or part in plain, (question.id, noisy)
 
 
-@pytest.mark.long
-def test_a_compliant_reply_is_read_as_the_right_answer_and_no_other_is():
+@pytest.mark.parametrize("n_variants", mark_long([1, 12], after=1))
+def test_a_compliant_reply_is_read_as_the_right_answer_and_no_other_is(n_variants):
     questions = [question for question, _ in JUDGED if question.choices]
     benchmark = Benchmark(
         "exam", questions, Prompt(template="{question}\n{choices}"), extract=lambda text: text or None
     )
-    spec = {"space": "multiple-choice", "sample": 12, "seed": 5, "dimensions": MORE | {"answer_form": ["unstated", "line", "json"]}}  # fmt: skip
+    answer_forms = {"answer_form": ["unstated", "line", "json"]}
+    spec = {"space": "multiple-choice", "sample": n_variants, "seed": 5, "dimensions": MORE | answer_forms}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         drawn = draw_variants(spec, benchmark)
