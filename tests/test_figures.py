@@ -141,6 +141,7 @@ def test_names_of_a_legend_fit_a_narrow_figure():
         figures.resize(figures.forest(cells()), 238)
 
 
+@pytest.mark.long
 def test_every_figure_of_a_table_has_those_of_its_generations():
     """The figure of runs needs what cells do not have, and is drawn of what read returns."""
     rows = [
@@ -157,6 +158,7 @@ def test_every_figure_of_a_table_has_those_of_its_generations():
     assert "runs" not in figures.every(howsure.read(table, benchmark="bench").cells())
 
 
+@pytest.mark.long
 def test_every_figure_of_a_run_with_prompts_is_that_of_its_report(tmp_path):
     """Answers cannot be read under two of six prompts, so that a figure shows what they do to the spread."""
     rows = [

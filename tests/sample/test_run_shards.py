@@ -107,6 +107,7 @@ def test_a_part_that_is_there_twice_counts_once(folders, tmp_path):
         assert str(hs.score(hs.read([whole, parts[2]])).columns()) == alone
 
 
+@pytest.mark.long
 def test_a_report_of_all_parts(folders, tmp_path, howsure):
     whole, parts = folders
     pages = [tmp_path / "whole.html", tmp_path / "parts.html"]

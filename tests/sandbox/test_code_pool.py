@@ -281,6 +281,7 @@ def test_no_process_is_left(pool):
     assert count_descendants() <= before
 
 
+@pytest.mark.long
 def test_the_same_pool_serves_several_threads_and_again_after_it_was_closed(pool):
     verdicts = []
 

@@ -769,6 +769,7 @@ def test_the_shared_logs_are_what_they_are_known_to_be():
 # Its own package, where it is installed.
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("inspect_ai") is None, reason="inspect_ai is not installed")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("log_format", ["eval", "json"])
