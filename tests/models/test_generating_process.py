@@ -138,6 +138,7 @@ def test_each_variant_reads_what_was_drawn(spec):
     assert len(seen) >= 5 * 6 * 4 * 0.9  # phrases x enumerators x labels; some repeat
 
 
+@pytest.mark.long
 def test_frequencies_are_the_truth_of_the_point():
     """Within 4 sigma in the mean of each point, and of each choice by its original place."""
     model, n = SimulatedModel("small", CHOICES, seed=5), 100

@@ -80,6 +80,7 @@ def test_a_point_drawn_again_is_a_variant_of_its_own():
     }
 
 
+@pytest.mark.long
 def test_ids_are_the_same_whatever_the_hash_seed():
     code = (
         "from howsure.perturb import parse_space\n"

@@ -51,10 +51,9 @@ def sampled_run(path, benchmark, variants):
     return run_of(path, rows, prompts, about), rows
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:some of the . questions do not fit every value of the space")
-@pytest.mark.parametrize(
-    "nested", [["order"], pytest.param(["order", "instruction", "answer"], marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("nested", [["order"], ["order", "instruction", "answer"]])
 def test_scored_again_reads_what_the_variants_that_asked_read(tmp_path, nested):
     """By `own` with the benchmark's file, and by `choice` with what the run stores: its prompt has the question."""
     benchmark = multiple_choice(tmp_path)

@@ -108,6 +108,7 @@ def test_a_second_run_of_the_recipe_asks_nothing(tmp_path):
     assert read_rows(folder).num_rows == before
 
 
+@pytest.mark.long
 def test_two_temperatures_of_all_the_noises(tmp_path):
     """NOISE eq. 1-2 and 15: se_total^2 = se_data^2 + se_prediction^2, and the pair's prediction part is a sum of two."""
     results, scores = run_study("all_the_noises", tmp_path, generations=4)

@@ -69,6 +69,7 @@ def test_maths_of_nothing_is_no_answer_and_a_target_of_nothing_is_told():
         maths.compare_maths("18", "")
 
 
+@pytest.mark.long
 def test_maths_that_never_ends_is_an_error_of_the_row_in_any_thread(monkeypatch):
     pytest.importorskip("math_verify")
     import threading
