@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import howsure as hs
-from howsure.errors import InputError
+from howsure.errors import HowsureWarning, InputError
 from howsure.sample.experiment import load_experiment
 from howsure.sample.sampling_plan import build_plans
 from howsure.tables.table_files import read_rows
@@ -52,6 +52,38 @@ def test_a_file_of_questions_with_usual_names(tmp_path, name):
     [plan] = build_plans(load_experiment(path))
     assert [(q.text, q.target) for q in plan.questions] == [("Capital of Norway?", "Oslo")]
     assert str(tmp_path) not in path.read_text()  # the two can be moved together
+
+
+@pytest.mark.parametrize(
+    ("columns", "target"),
+    [
+        (["A", "B", "C", "D"], "D"),
+        (["Option A", "Option B", "Option C", "Option D"], "d"),
+        (["choice_1", "choice_2", "choice_3", "choice_4"], "Oslo"),
+        (["option0", "option1", "option2", "option3"], "Oslo"),
+    ],
+)
+def test_columns_with_a_choice_each_are_the_choices(tmp_path, columns, target):
+    """By hand: the usual layouts of multiple choice in a csv."""
+    file = tmp_path / "cap.csv"
+    rows = [["id", "question", *columns, "answer"], [1, "Capital of Norway?", "Bergen", "Bodo", "Vik", "Oslo", target]]
+    with file.open("w", newline="") as out:
+        csv.writer(out).writerows(rows)
+    path = hs.init(tmp_path / "exp.yaml", benchmark=str(file))
+    [plan] = build_plans(load_experiment(path))
+    assert [(q.choices, q.target) for q in plan.questions] == [(("Bergen", "Bodo", "Vik", "Oslo"), "D")]
+    (tmp_path / "short.yaml").write_text("{benchmark: {file: cap.csv}, models: [simulated/small], generations: 1}")
+    with pytest.warns(HowsureWarning, match="choices: "):
+        [plan] = build_plans(load_experiment(tmp_path / "short.yaml"))
+    assert plan.questions[0].choices == ("Bergen", "Bodo", "Vik", "Oslo")
+
+
+@pytest.mark.parametrize("columns", [["A", "C"], ["option2", "option3"], ["1", "2"], ["E", "F"]])
+def test_columns_that_are_not_all_choices_are_none(tmp_path, columns):
+    file = tmp_path / "q.csv"
+    file.write_text(f"question,{','.join(columns)},answer\nCapital of Norway?,Bergen,Oslo,Oslo\n")
+    path = hs.init(tmp_path / "exp.yaml", benchmark=str(file))
+    assert "choices" not in path.read_text()
 
 
 def test_a_file_outside_the_folder_of_the_experiment(tmp_path):

@@ -7,6 +7,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,7 +109,7 @@ def test_a_question_keeps_its_id_wherever_it_stands(tmp_path):
     ],
 )
 def test_kinds_of_answers(tmp_path, answer, targets, read, alternatives):
-    write(tmp_path / "b.jsonl", [{"q": f"Q{i}", "a": target} for i, target in enumerate(targets)])
+    write(tmp_path / "b.jsonl", [{"q": f"Q{i}: (A) one, (B) two", "a": target} for i, target in enumerate(targets)])
     benchmark = load({"file": "b.jsonl", "question": "q", "target": "a", "answer": answer}, base=tmp_path)
     assert [q.target for q in benchmark.questions] == read
     first = benchmark.questions[0]
@@ -683,6 +684,26 @@ def test_fields_of_choices_with_usual_names(tmp_path):
     with pytest.warns(HowsureWarning, match="by their names: question: prompt"):
         benchmark = from_file({"file": "q.jsonl", "correct": "right", "incorrect": "options"}, base=tmp_path)
     assert benchmark.questions[0].choices[ord(benchmark.questions[0].target) - ord("A")] == "green"
+
+
+@pytest.mark.parametrize(
+    ("question", "targets", "warns"),
+    [
+        ("Capital of {}?", "ABCD", True),
+        ("Capital of {}? A) Rome B) Oslo C) Bern D) Riga", "ABCD", False),
+        ("Capital of {}?\na. Rome\nb. Oslo\nc. Bern", "ABCD", False),
+        ("Capital of {}?", "AAAA", False),  # one letter is no key of choices
+        ("Capital of {}?", ["A", "B", "Bern", "C"], False),
+    ],
+)
+def test_letters_as_right_answers_without_choices_are_warned_of(tmp_path, question, targets, warns):
+    """By hand: no model sees the choices where neither a field nor the question has them."""
+    rows = [{"q": question.format(i), "a": target} for i, target in enumerate(targets)]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from_file({"file": "q.jsonl", "question": "q", "target": "a"}, base=tmp_path)
+    assert ["choices: [A, B, C, D]" in str(one.message) for one in caught] == [True] * warns
 
 
 def test_fields_without_usual_names_are_listed_at_the_line_of_the_experiment(tmp_path):

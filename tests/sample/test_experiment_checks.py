@@ -174,3 +174,14 @@ def test_the_lines_fit_the_terminal(tmp_path, monkeypatch, width):
     text = str(check_experiment(write(tmp_path, "http://127.0.0.1:9/v1")))
     # A path is not broken: it may stand on a line of its own.
     assert [line for line in text.splitlines() if len(line) > width and len(line.split()) > 1] == []
+
+
+def test_multiple_choice_without_choices_is_a_note(tmp_path):
+    rows = "".join(f"What is the capital of country {i}?,{letter}\n" for i, letter in enumerate("ABCD"))
+    (tmp_path / "q.csv").write_text(f"question,answer\n{rows}")
+    file = tmp_path / "exp.yaml"
+    file.write_text(
+        "{benchmark: {file: q.csv, question: question, target: answer}, models: [simulated/small], generations: 1}"
+    )
+    checks = check_experiment(file)
+    assert [one.state for one in checks.checks if "choices: [A, B, C, D]" in one.result] == ["note"]

@@ -112,17 +112,19 @@ def _describe_model(model: str, base_url: str | None, key_env: str | None) -> st
     return _write_value(model) if len(given) == 1 else _write_flow(given)
 
 
-def _write_flow(spec: Mapping[str, str]) -> str:
+def _write_flow(spec: Mapping[str, str | list[str]]) -> str:
     """Return keys and values as a mapping of YAML on one line."""
     return "{" + ", ".join(f"{key}: {_write_value(value)}" for key, value in spec.items()) + "}"
 
 
-def _write_value(text: str) -> str:
+def _write_value(text: str | Sequence[str]) -> str:
     """Return a text as a value of YAML: as it is where YAML reads it as that text, else in quotation marks as in JSON.
 
-    >>> [_write_value(text) for text in ("openai/gpt-4o-mini", "no", "a: b", "a,b")]
-    ['openai/gpt-4o-mini', '"no"', '"a: b"', '"a,b"']
+    >>> [_write_value(text) for text in ("openai/gpt-4o-mini", "no", "a: b", "a,b", ["A", "B"])]
+    ['openai/gpt-4o-mini', '"no"', '"a: b"', '"a,b"', '[A, B]']
     """
+    if not isinstance(text, str):
+        return f"[{', '.join(map(_write_value, text))}]"
     is_plain = re.fullmatch(r"[A-Za-z][\w./-]*", text) and yaml.safe_load(text) == text
     return text if is_plain else json.dumps(text)
 

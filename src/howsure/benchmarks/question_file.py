@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from howsure.benchmarks.question import TARGETS, Benchmark, Demonstration, Prompt
+from howsure.benchmarks.question import TARGETS, Benchmark, Demonstration, Prompt, Question
 from howsure.benchmarks.question_rows import (
     ANSWERS,
     RowFormat,
@@ -75,6 +75,12 @@ _FIELD_NAMES: dict[str, tuple[str, ...]] = {
     "choices": ("choices", "options"),
     "id": ("id", "question_id", "example_id", "task_id", "doc_id"),
 }
+#: Names of fields with a choice each: "A", "choice_b", "Option 3" as they are compared, with a mark that has its place.
+_CHOICE_FIELD = re.compile(r"(?:(choice|option|opt|answer)_?)?(?:([a-j])|(\d\d?))")
+#: What names the choices of questions, in messages.
+_NAME_CHOICES = "name the field with the choices: choices: FIELD, or one for each: choices: [A, B, C, D]"
+#: A label of a choice in the text of a question, such as "A)", "(B)" or "c." at the start of a line.
+_LABEL_IN_TEXT = re.compile(r"(?:^|[\s(\[])[A-Z](?:[).:\]]|\s-\s)|^\s*[a-z][).]\s", re.MULTILINE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]+)*")
 #: A field in braces in a template. Braces after a command of LaTeX, and doubled ones, are no fields.
 _TEMPLATE_FIELD = re.compile(r"(?<![\w{\\}])\{([A-Za-z_]\w*)\}(?!\})")
@@ -147,7 +153,7 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     """
     spec, by_name = complete_file_spec(spec, base)
     if by_name:
-        taken = ", ".join(f"{key}: {name}" for key, name in by_name.items())
+        taken = ", ".join(f"{key}: {_write_names(names)}" for key, names in by_name.items())
         warnings.warn(f"{spec['file']}: fields are taken by their names: {taken}", HowsureWarning, stacklevel=3)
     parsed = parse_file_spec(spec)
     path = base / parsed.keys["file"]
@@ -161,13 +167,30 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
             raise InputError("shots without shots_file", where="benchmark", remedy=remedy)
         shot_rows = read_rows(base / name, _read_bytes(base / name, name), where=name, what="benchmark")
     benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
+    if not parsed.form.choice_fields and _lacks_choices(benchmark.questions):
+        what = "every right answer is a letter and the questions have no choices, so that models see none"
+        warnings.warn(f"{parsed.keys['file']}: {what}; {_NAME_CHOICES}", HowsureWarning, stacklevel=3)
     # The manifest has names of files, not the folders of this machine.
     names: dict[str, str] = {key: Path(parsed.keys[key]).name for key in ("file", "shots_file") if key in parsed.keys}
     source = {**benchmark.source, **names, "kind": "file", "sha256": hashlib.sha256(content).hexdigest()}
     return replace(benchmark, source=source | {"spec": json.dumps(dict[str, object](spec) | names, ensure_ascii=False)})
 
 
-def complete_file_spec(spec: Mapping[str, object], base: Path) -> tuple[Mapping[str, object], dict[str, str]]:
+def _lacks_choices(questions: Sequence[Question]) -> bool:
+    """Return whether all targets are capital letters of several values, and most questions list no choices."""
+    is_letter = all(len(question.target) == 1 and "A" <= question.target <= "Z" for question in questions)
+    n_listed = sum(len(_LABEL_IN_TEXT.findall(question.text)) > 1 for question in questions)
+    return is_letter and len({question.target for question in questions}) > 1 and 2 * n_listed < len(questions)
+
+
+def _write_names(names: str | Sequence[str]) -> str:
+    """Return one field, or a list of several, as in YAML."""
+    return names if isinstance(names, str) else f"[{', '.join(names)}]"
+
+
+def complete_file_spec(
+    spec: Mapping[str, object], base: Path
+) -> tuple[Mapping[str, object], dict[str, str | list[str]]]:
     """Return a spec with the fields of question and target that it lacks, by their usual names, and what was added.
 
     Raises
@@ -194,8 +217,11 @@ def complete_file_spec(spec: Mapping[str, object], base: Path) -> tuple[Mapping[
     return {**spec, **by_name}, by_name
 
 
-def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> dict[str, str]:
+def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> dict[str, str | list[str]]:
     """Return the fields of a file of questions by the keys of `benchmark`, by their usual names.
+
+    Several fields have a choice each where they are named A, B and so on (or choice_1, Option A and the like) and the
+    first target is the letter, the place or the text of one.
 
     Raises
     ------
@@ -206,7 +232,7 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
     if row is None:
         raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")
     names = {str(name).casefold().replace(" ", "_"): str(name) for name in row[1]}
-    fields = {
+    fields: dict[str, str | list[str]] = {
         key: next(names[name] for name in usual if name in names)
         for key, usual in _FIELD_NAMES.items()
         if any(name in names for name in usual)
@@ -216,7 +242,30 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
         keys = ", ".join(f"{key}: FIELD" for key in lacking)
         remedy = f"name the fields in the experiment: benchmark: {{file: {file.name}, {keys}}} (docs/experiments.md)"
         raise InputError(what, where=str(file), remedy=remedy)
+    if "choices" not in fields and "target" in fields:
+        target = str(row[1][str(fields["target"])]).strip()
+        if choices := _find_choice_fields(names, row[1], target):
+            fields["choices"] = choices
     return fields
+
+
+def _find_choice_fields(names: Mapping[str, str], row: Mapping[str, object], target: str) -> list[str]:
+    """Return the fields with a choice each of which the target is one; empty where there are none."""
+    by_stem: dict[tuple[str, bool], dict[str, str]] = {}
+    for name, own in names.items():
+        if match := _CHOICE_FIELD.fullmatch(name):
+            stem, letter, number = match.groups()
+            if stem or letter:  # a column that is only a number is no choice
+                by_stem.setdefault((stem or "", bool(letter)), {})[letter or number] = own
+    for (_, has_letters), fields in by_stem.items():
+        marks = sorted(fields) if has_letters else sorted(fields, key=int)
+        places = [ord(mark) - ord("a") if has_letters else int(mark) for mark in marks]
+        is_whole = len(marks) > 1 and places[0] in (0, 1 - has_letters) and places[-1] - places[0] == len(marks) - 1
+        texts = [str(row[fields[mark]]).strip() for mark in marks]
+        labels = {chr(ord("A") + i) for i in range(len(marks))} | {str(place) for place in places}
+        if is_whole and (target.upper() in labels or target in texts):
+            return [fields[mark] for mark in marks]
+    return []
 
 
 def _read_bytes(path: Path, file: str) -> bytes:
@@ -316,7 +365,7 @@ def parse_file_spec(spec: Mapping[str, object]) -> FileSpec:
     scorer = None if kind in ANSWERS else build_scorer(kind, "benchmark, scorer", ANSWERS)
     if (open_kind := keys.get("scorer_without_choices")) is not None:
         if not choice_fields or first_is_right:
-            remedy = "name the field with the choices: choices: FIELD; or write scorer"
+            remedy = f"{_NAME_CHOICES}; or write scorer"
             raise InputError("scorer_without_choices goes with choices", where="benchmark", remedy=remedy)
         scorer = build_scorer(open_kind, "benchmark, scorer_without_choices")
     skip_invalid = spec.get("skip_invalid", False)
@@ -390,7 +439,7 @@ def _parse_texts(spec: Mapping[str, object], *, with_choices: bool, with_target:
         what = f"scorer is {keys['scorer']!r} and answer is {keys['answer']!r}, which is the same key"
         raise InputError(what, where="benchmark", remedy="keep scorer")
     if "target_is" in keys and not (with_choices and with_target):
-        remedy = "name the field with the choices: choices: FIELD"
+        remedy = _NAME_CHOICES
         raise InputError("target_is goes with choices", where="benchmark", remedy=remedy)
     if keys.get("target_is", "text") not in TARGETS:
         raise UnknownNameError("kind of target", keys["target_is"], TARGETS, where="benchmark")

@@ -79,7 +79,8 @@ def check_space(space: Space, questions: Sequence[Question]) -> None:
     else:
         for dimension in space.dimensions:
             if dimension.name in _OF_CHOICES and len(dimension.values) > 1:
-                remedy = "use a space for open questions, or name the field with the choices: choices: FIELD"
+                fields = "choices: FIELD, or one for each: choices: [A, B, C, D]"
+                remedy = f"use a space for open questions, or name the field with the choices: {fields}"
                 raise InputError("the questions have no choices", where=_where(dimension.name), remedy=remedy)
     _check_pool(space, questions)
     _warn_of_misfits(space, questions, with_choices=with_choices)
