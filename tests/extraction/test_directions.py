@@ -127,3 +127,10 @@ def test_hostile_text_takes_bounded_time(unit):
 
 
 # Large
+
+
+def test_a_direction_before_a_further_question_is_whole_though_the_completion_was_cut():
+    context = CompletionContext("Which direction is it?", truncated=True, stops=("\nQuestion:",))
+    text = "You went north and then you turned, so you face west.\n"
+    assert extract_direction(f"{text}\nQuestion: Where is", context=context) == "west"
+    assert extract_direction(f"{text}\nThen you", context=context) is None

@@ -42,3 +42,10 @@ def test_long_completions_are_read_to_a_first_part(unit):
     """Kind of truth: the reading ends; patterns whose time grows faster than the text took minutes of these."""
     items, _ = read_items(unit * 20_000, CompletionContext("Which metals were found?"))
     assert len(items) <= 200
+
+
+def test_a_list_before_a_further_question_is_whole_though_the_completion_was_cut():
+    context = CompletionContext("Name the four seasons.", truncated=True, stops=("\nQuestion:",))
+    items, _ = read_items("Spring, summer, autumn and winter.\n\nQuestion: What is", context)
+    assert items == ["Spring", "summer", "autumn", "winter"]
+    assert read_items("Spring, summer, autumn and winter, and then", context) == ([], "cut")

@@ -190,3 +190,26 @@ def test_a_korean_number_is_a_label(completion, index, labels):
     choices = ["소금", "설탕", "밀랍", "우유"]
     context = CompletionContext("다음 중 벌이 만드는 것은 무엇입니까?", tuple(choices))
     assert read_choice(completion, labels, choices, expects_label=True, context=context)[0] == index
+
+
+@pytest.mark.parametrize(
+    ("completion", "index"),
+    [
+        ("B) Paris\n\nThe correct answer is:", 1),
+        ("Paris is nice, and so is Rome.\n\nThe answer is:", None),
+        ("B) Paris\n\nThis answer is correct because it is common.", 1),
+        ("B. Paris\n\nThis is incorrect, as Paris is far too small.", None),
+        ("B\n\nThat is wrong. The answer is A.", 0),
+    ],
+)
+def test_what_follows_a_first_line_that_is_a_choice(completion, index):
+    """Kind of truth: readings by hand, after completions of small models."""
+    choices = ["Rome", "Paris", "Oslo", "Bern"]
+    context = CompletionContext("Which city is the capital of France?", tuple(choices))
+    assert read_choice(completion, "ABCD", choices, expects_label=True, context=context)[0] == index
+
+
+def test_a_remark_does_not_take_back_the_choice_that_is_wrong_where_that_is_asked_for():
+    context = CompletionContext("Which statement is false?", ("Ice floats.", "Iron floats."))
+    text = "B. Iron floats.\n\nThis is false because iron is denser than water."
+    assert read_choice(text, "AB", context.choices, expects_label=True, context=context)[0] == 1

@@ -167,3 +167,28 @@ def test_a_conclusion_is_found_in_time_that_grows_with_the_length_of_the_text(re
     text = repeated * (100_000 // len(repeated))
     assert measure_best(find_conclusion, text) < LONGEST
     assert measure_best(write_formula, text[:10_000]) < LONGEST
+
+
+@pytest.mark.parametrize(
+    ("question", "target", "completion", "score"),
+    [
+        ("Expand (x + 1)(x + 2).", "x^2+3x+2", "The final result can be written as (x + 1)(x + 2).", 0.0),
+        ("Expand (x + 1)(x + 2).", "x^2+3x+2", "(x + 1)(x + 2) = x^2 + 3x + 2", 1.0),
+        ("What is the value of 3^2 + 1?", "10", "The sum of 3^2 + 1 is indeed 3^2 + 1.", 0.0),
+        ("Simplify 6/8.", "\\frac{3}{4}", "\\boxed{6/8}", 0.0),
+        ("Simplify 6/8.", "\\frac{3}{4}", "\\boxed{3/4}", 1.0),
+        ("Factor x^2 - 9.", "(x-3)(x+3)", "The answer is x^2 - 9.", 0.0),
+        ("Simplify x + 1.", "x+1", "It is x + 1.", 1.0),
+    ],
+)
+def test_the_formula_that_the_question_gives_is_no_answer(question, target, completion, score, maths_scorer):
+    """Kind of truth: readings by hand; all of these formulas are equal to their targets."""
+    context = CompletionContext(question)
+    assert maths_scorer.score(completion, ScoringItem("b", "q", "v", target, context)).score == score
+
+
+def test_a_formula_before_a_further_question_is_whole_though_the_completion_was_cut(maths_scorer):
+    context = CompletionContext("Solve for y: 3y = 21.", truncated=True, stops=("\nQuestion:",))
+    item = ScoringItem("b", "q", "v", "7", context)
+    assert maths_scorer.score("y = 7.\n\nQuestion: Solve for x: 4x = 8.\nAnswer: x =", item).score == 1
+    assert maths_scorer.score("y = 7.\n\nSo, to find", item).answer is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question
+from howsure.extraction.completion_context import CompletionContext, complete_context, remove_next_question
 from howsure.extraction.statements import find_statements, remove_reasoning
 
 __all__ = ["CARDINAL", "DIRECTIONS", "SHORT", "extract_direction"]
@@ -99,8 +99,10 @@ def extract_direction(text: str, *, context: CompletionContext | None = None) ->
     >>> extract_direction("The opposite of south is north."), extract_direction("It is north or south.")
     ('north', None)
     """
+    completion = remove_reasoning(text)
+    text = remove_next_question(completion, context)
+    context = complete_context(completion, text, context)
     is_truncated = context is not None and context.truncated
-    text = remove_next_question(remove_reasoning(text), context)
     if context is not None and context.question:
         text = _remove_question(text, context.question)
     text = text.replace("\\text{-}", "-")

@@ -10,7 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from howsure.extraction.completion_context import CompletionContext, remove_next_question, remove_run_on
+from howsure.extraction.completion_context import (
+    CompletionContext,
+    complete_context,
+    remove_next_question,
+    remove_run_on,
+)
 from howsure.extraction.open_answers import read_by_rules, split_sentences, strip_markup
 from howsure.extraction.open_candidates import FUNCTION_WORDS, match_stems
 from howsure.extraction.statements import find_statement, remove_reasoning
@@ -173,7 +178,10 @@ def read_items(text: str, context: CompletionContext | None = None) -> tuple[lis
     (['gold', 'iron'], 'lines')
     """
     question = context.question if context is not None else ""
-    text = remove_run_on(remove_next_question(remove_reasoning(text), context), context).strip(" \t\n…")
+    completion = remove_reasoning(text)
+    text = remove_run_on(remove_next_question(completion, context), context)
+    context = complete_context(completion, text, context)
+    text = text.strip(" \t\n…")
     text = _STRUCK.sub("", _INITIAL.sub(r"\1", _FENCE.sub("", _BLANKS.sub(" ", text))))
     lines = [line for line in _KEYCAP.sub(r"\1\2.", text).split("\n") if line.strip()]
     if not "".join(lines).strip("."):

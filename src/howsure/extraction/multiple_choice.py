@@ -142,6 +142,16 @@ _WANTS_WRONG = re.compile(
 )
 _QUESTION_NEGATED = re.compile(r"\b(?:NOT|EXCEPT)\b")
 _DISTINGUISHES = re.compile(rf"{_WANTS_WRONG.pattern}|\b(?:exception|odd|unlike|instead|rather)\b", re.IGNORECASE)
+# "This is incorrect as helium is no gas that we breathe.", below a first line that is a choice.
+_TAKEN_BACK = re.compile(
+    r"[\s*_]*(?:this|that|it)(?:\s(?:answer|option|choice))?\s(?:is|was)(?:\s(?:incorrect|wrong|false|(?:a|my)\smistake)"
+    r"|(?:\snot|n['’]t)\s(?:correct|right|true|the\s(?:correct|right)))\b",
+    re.IGNORECASE,
+)
+_EMPTY_STATEMENT = re.compile(
+    r"\n[\s*_]*(?:(?:so|thus|therefore),?\s)?(?:the\s)?(?:(?:correct|final|right)\s)?answer(?:\sis)?\s?:?[\s*_]*\Z",
+    re.IGNORECASE,
+)
 _LAST_SENTENCE = re.compile(r"^.*[a-z)][.!]\s+(?=[A-Z])", re.DOTALL)
 #: Characters around the text of a choice that make no sentence of it, such as "That would be".
 SHORT_FRAME = 20
@@ -366,7 +376,12 @@ def _read_text(
     if ends_undecided(text):
         return None, "undecided"
     question, is_cut = ("", False) if context is None else (context.question, context.truncated)
-    return _read_lines(text, words, expects_label, question, is_cut=is_cut)
+    index, why = _read_lines(text, words, expects_label, question, is_cut=is_cut)
+    if index is None and (empty := _EMPTY_STATEMENT.search(text[-_MOST_LINE:])):
+        # "B. Paris\n\nThe correct answer is:"
+        first, rule = _read_lines(text[: -len(empty[0])], words, expects_label, question, is_cut=False)
+        index, why = (first, rule) if rule in {"last line", "first line", "statement"} else (index, why)
+    return index, why
 
 
 def _read_lines(
@@ -390,7 +405,8 @@ def _read_lines(
     if is_cut and len(lines) > 1 and not _is_listing(lines, words):
         # A label with its text and an explanation that the limit of tokens cut.
         first, kind = read_phrase(lines[0], words, expects_label)
-        if first is not None and (kind == "label" or words.labels.leading_label(lines[0]) == first):
+        is_kept = not _TAKEN_BACK.match(lines[1]) or _wants_wrong(question)
+        if is_kept and first is not None and (kind == "label" or words.labels.leading_label(lines[0]) == first):
             return first, "first line"
     index, claim = _read_claims(words.without_latex(text), words, wants_wrong=_wants_wrong(question))
     if claim == why == "none" and not is_cut:
@@ -411,6 +427,8 @@ def _read_free(
 ) -> tuple[int | None, str]:
     """Return the choice that a complete text gives without a statement and a claim, and the rule; or None and why."""
     wants_wrong = _wants_wrong(question)
+    if len(lines) > 1 and _TAKEN_BACK.match(lines[1]) and not wants_wrong:
+        return None, "unclear"
     has_question = bool(question.strip())
     index, why = _read_unstated(text, lines, words, expects_label, wants_wrong=wants_wrong, has_question=has_question)
     # "The femur is part of the leg" is no answer to "Which is NOT part of the leg?".

@@ -69,10 +69,18 @@ _START = re.compile(
 # The most common end of a completion, from its "answer" or hashes on: a statement of one word, and nothing after it.
 # It is tried before the search for markers, and saves a sixth of the time for numbers and directions.
 _PLAIN = re.compile(
-    r"(?:(?<!\w)(?<!(?i:wrong) )(?<!(?i:incorrect) )[aA]nswer(?: is|:)|\#{4}) ([A-Za-z0-9(),$%-]{1,40})\.?\s{0,9}"
+    r"(?:(?<!\w)(?<!(?i:wrong) )(?<!(?i:this|that|your) )(?<!(?i:incorrect) )"
+    r"[aA]nswer(?: is|:)|\#{4}) ([A-Za-z0-9(),$%-]{1,40})\.?\s{0,9}"
 )
 #: How much of the end of a text is searched for it, in characters.
 NEAR = 100
+# "This answer is correct because ...": a remark on an answer above it.
+_POINTS_BACK = re.compile(r"\b(?:this|that|your)\s$", re.IGNORECASE)
+_JUDGED = re.compile(
+    r"[\s*_]*(?:(?:also|indeed|not|therefore|clearly|definitely|absolutely)\s)?(?:correct|incorrect|right|wrong|accurate"
+    r"|inaccurate|valid|invalid|based|consistent|supported)\b",
+    re.IGNORECASE,
+)
 #: Longest markup before an "A:", in characters.
 INDENT = 6
 _REASONING = r"(?:think|thinking|thought|reasoning)>"
@@ -271,7 +279,7 @@ def _is_open(text: str) -> bool:
 
 
 def _find_markers(text: str) -> list[re.Match[str]]:
-    """Return the markers of a text that are no headings, in their order; a match within another one is no marker."""
+    """Return the markers of a text that are no headings or remarks, in order; a match within another is no marker."""
     markers = []
     end = 0
     for match in _START.finditer(text):
@@ -280,7 +288,7 @@ def _find_markers(text: str) -> list[re.Match[str]]:
             start -= len("ans")
         elif first == ":":
             start -= len("ans") if text[start - 1] == "s" else len("final")
-        if start >= end and (marker := _match_marker(text, start)) is not None and not _is_heading(text, marker):
+        if start >= end and (marker := _match_marker(text, start)) and not _is_no_marker(text, marker):
             markers.append(marker)
             end = marker.end()
     return markers
@@ -292,6 +300,13 @@ def _match_marker(text: str, start: int) -> re.Match[str] | None:
         line = text.rfind("\n", max(0, start - INDENT - 1), start) + 1
         return _MARKER.match(text, line) if line or start <= INDENT else None
     return _MARKER.match(text, start)
+
+
+def _is_no_marker(text: str, marker: re.Match[str]) -> bool:
+    """Return whether words are a heading, or a remark on an answer above them: "This answer is correct"."""
+    start = marker.start()
+    is_remark = _POINTS_BACK.search(text, max(0, start - 5), start) and _JUDGED.match(text, marker.end())
+    return bool(is_remark) or _is_heading(text, marker)
 
 
 def _is_heading(text: str, marker: re.Match[str]) -> bool:

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from howsure.errors import InputError
-from howsure.extraction.completion_context import CompletionContext, remove_run_on
+from howsure.extraction.completion_context import (
+    CompletionContext,
+    complete_context,
+    remove_next_question,
+    remove_run_on,
+)
 from howsure.extraction.number_sentences import read_sentence
 from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.extraction.numerals import format_number
@@ -79,6 +84,16 @@ _SEVERAL = re.compile(
 _FORMULA = re.compile(
     r"[a-zA-Z]\s?=|.*(?:[/^√π<>≤≥∞∪¼-¾⅐-⅞⁰¹²³⁴-⁹⁻ⁿ]|[(\[{][^()]*,|(?<![A-Za-z°])[abknxyz](?![A-Za-z]))"
 )
+# "Expand (x + 1)(x + 2).", "What is the value of 3^2 + 1?", "Write 0.25 as a fraction."
+_TASK = re.compile(
+    r"\b(?:simplify|expand|factor(?:i[sz]e)?|evaluate|compute|calculate|convert|express|rewrite|write|reduce"
+    r"|what\sis)\s+"
+    r"(?:(?:the|value|of|fraction|expression|product|sum|number|polynomial)\s+){0,4}(?P<formula>[^?\n]{1,200})",
+    re.IGNORECASE,
+)
+_TASK_END = re.compile(
+    r"[.,;:]?(?:\s(?:as|to|into|in|when|for|if|where|using|by|and|over|with)\b|\s*$|[.,;:]\s)", re.IGNORECASE
+)
 _MARKED = re.compile(r"\$(?!\d)|\\boxed|\\fbox|\\\(|\\\[|\\begin")
 
 
@@ -114,12 +129,14 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
         return ScoredAnswer(score, answer, "math-verify" if answer is not None else "no mathematics")
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        completion = remove_run_on(completion, item.context)
-        if ends_undecided(remove_reasoning(completion)):
+        whole_text = remove_reasoning(completion)
+        completion = remove_run_on(remove_next_question(whole_text, item.context), item.context)
+        context = complete_context(whole_text, completion, item.context) or item.context
+        if ends_undecided(completion):
             return ScoredAnswer(0.0, None, "undecided")
         if is_too_long(completion):
             return ScoredAnswer(0.0, None, "too long to parse")
-        return score_cached(completion, item.target, item.context.truncated, item.context.question)
+        return score_cached(completion, item.target, context.truncated, context.question)
 
     code = hash_code("scorers.maths", "scorers.formula_conclusion", "scorers.formula_text", "extraction")
     version = f"math-verify-{metadata.version('math-verify')}-{code}"
@@ -167,10 +184,11 @@ def compare_maths(completion: str, target: str, is_cut: bool = False, question: 
         When the target cannot be read.
     """
     wanted = _read_target(target)
+    task = _find_task(question, wanted)
     completion = _remove_after_answer(_join_boxes(remove_reasoning(completion)))
     sentence = _find_sentence(completion)
     if sentence is not None:
-        return _compare_statement(sentence, wanted)
+        return _compare_statement(sentence, wanted, task)
     if is_cut or _UNFINISHED.search(completion) or _CASE.match(completion.rstrip().rpartition("\n")[2]):
         return None, 0.0
     completion = _DENIED_END.sub("", completion)
@@ -182,32 +200,44 @@ def compare_maths(completion: str, target: str, is_cut: bool = False, question: 
         if number is not None:
             return number, float(number == wanted.number)
     if forms:
-        return _compare_forms(forms, wanted)
+        return _compare_forms(forms, wanted, task)
     # The last element is the text from which the expressions before it were read.
     given = _parse(completion)
-    return _compare_forms([f"${given[-1]}$"], wanted) if given else (None, 0.0)
+    return _compare_forms([f"${given[-1]}$"], wanted, task) if given else (None, 0.0)
 
 
-def _compare_statement(sentence: str, wanted: _Target) -> tuple[str | None, float]:
+def _find_task(question: str, wanted: _Target) -> str:
+    """Return the formula that a question gives to work out, without spaces and markup; empty where it is the target."""
+    task = _TASK.search(question)
+    formula = normalize_formula(_TASK_END.split(task["formula"], maxsplit=1)[0]) if task else ""
+    return "" if formula == wanted.words else formula
+
+
+def _compare_statement(sentence: str, wanted: _Target, task: str) -> tuple[str | None, float]:
     """Return the answer that a sentence states and its score."""
     statement = _select_formula(sentence)
+    content = BOXED.sub(r"\1", statement)
+    if task and normalize_formula(content) == task:
+        return None, 0.0
     if not _IRRATIONAL.search(statement):
         number = read_sentence(sentence, sentence, CompletionContext())
         if number is not None and format_number(number) == wanted.number:
             return statement, 1.0
-    content = BOXED.sub(r"\1", statement)
-    return _compare_forms([statement if content == statement else f"${content}$", *split_forms(content)], wanted)
+    return _compare_forms([statement if content == statement else f"${content}$", *split_forms(content)], wanted, task)
 
 
-def _compare_forms(forms: list[str], wanted: _Target) -> tuple[str | None, float]:
-    """Return the first form of an answer that equals the target, and 1.0; else the first form, and 0.0."""
+def _compare_forms(forms: list[str], wanted: _Target, task: str) -> tuple[str | None, float]:
+    """Return the first form of an answer that equals the target, and 1.0; else the first form, and 0.0.
+
+    The formula that the question gives to work out is no answer.
+    """
     answer = None
     spellings: set[str] = set()
     for form in forms:
         words = normalize_formula(form)
         if wanted.words and words == wanted.words:
             return form, 1.0
-        if words in spellings:
+        if words in spellings or (task and words == task):
             continue
         spellings.add(words)
         if wanted.number and _INTEGER.fullmatch(words) and _INTEGER.fullmatch(wanted.number):

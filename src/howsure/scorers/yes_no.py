@@ -138,6 +138,8 @@ _AUXILIARY_QUESTION = re.compile(
     r"\s+(?P<rest>[^?\n]{3,200})\?",
     re.IGNORECASE,
 )
+# "True or false: The Moon is bigger than the Sun."
+_CLAIM_QUESTION = re.compile(r"\btrue or false\W+(?P<claim>[^.?!\n]{8,200})[.!]?\s*$", re.IGNORECASE)
 #: Verb of a question -> other forms of it in an answer.
 _VERB_FORMS = {
     "can": ("can", "could"),
@@ -196,6 +198,8 @@ def _repeat_question(sentence: str, question: str) -> str | None:
     conclusion = _SO.split(sentence)[-1]
     clause = _AFTER_CLAUSE.split(_BEFORE_CLAUSE.sub("", _LEAD.sub("", conclusion), count=1))[0]
     words = _WORD.findall(_SHORT_DENIAL.sub(" not", clause.lower().replace("can't", "can not")))
+    if claim := _CLAIM_QUESTION.search(question):
+        return _compare_clause(words, _WORD.findall(claim["claim"].lower()), "")
     asks = list(_AUXILIARY_QUESTION.finditer(question))[-1:]
     return _compare_clause(words, _WORD.findall(asks[0]["rest"].lower()), asks[0]["verb"].lower()) if asks else None
 
