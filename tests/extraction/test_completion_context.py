@@ -1,11 +1,14 @@
 """What is known about a completion: expectations written by hand, and the same reading in live and rescored runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.extraction.completion_context import (
     CompletionContext,
     accept_context,
+    complete_context,
     parse_context,
     remove_next_question,
     write_context,
@@ -75,3 +78,13 @@ def test_a_question_that_is_repeated_without_its_instruction_is_not_a_further_on
     given = " The lawyer called the cashier, because he had questions.\nThe lawyer asks. The answer is (A)."
     assert remove_next_question(f"Let me look.\nQ:{given}", context) == given
     assert remove_next_question(f"(B)\nQ: Another sentence, in which a clerk called a lawyer.{given}", context) == "(B)"
+
+
+def test_a_first_answer_is_whole_though_the_cut_completion_ends_with_the_same_words():
+    context = CompletionContext("What is the capital of Peru?", truncated=True, stops=("\nQuestion:",))
+    text = "Lima.\n\nQuestion: What is the largest city of Peru?\nAnswer: Lima."
+    part = remove_next_question(text, context)
+    assert part == "Lima.\n"
+    assert complete_context(text, part, context) == replace(context, truncated=False)
+    assert complete_context(text, "Answer: Lima.", context) == context
+    assert complete_context("Lima.", "Lima.", context) == context

@@ -49,3 +49,18 @@ def test_a_list_before_a_further_question_is_whole_though_the_completion_was_cut
     items, _ = read_items("Spring, summer, autumn and winter.\n\nQuestion: What is", context)
     assert items == ["Spring", "summer", "autumn", "winter"]
     assert read_items("Spring, summer, autumn and winter, and then", context) == ([], "cut")
+
+
+@pytest.mark.parametrize(
+    ("question", "completion", "items"),
+    [
+        ("List the even numbers from 1 to 5.", "1 + 2 + 3 + 4 + 5 = 15\n\nThe even numbers are 2 and 4.", ["2", "4"]),
+        (
+            "Name the states of matter.",
+            "The states of matter are known as solid, liquid and gas.",
+            ["solid", "liquid", "gas"],
+        ),
+    ],
+)
+def test_a_sum_is_no_list_and_known_as_is_no_item(question, completion, items):
+    assert read_items(completion, CompletionContext(question))[0] == items

@@ -34,8 +34,8 @@ def count_cases() -> dict[str, int]:
     extraction = _FILE.parents[1] / "extraction"
     for name in ("awkward_choices", "blind_choices"):
         counts["choice"] += len(_read_lines(extraction / f"{name}.jsonl"))
-    for name in ("blind_completions", "blind_kinds", "blind_benchmarks", "blind_answers", "blind_conclusions"):
-        for row in map(json.loads, _read_lines(extraction / f"{name}.jsonl")):
+    for name in ("completions", "kinds", "benchmarks", "answers", "conclusions", "small_models"):
+        for row in map(json.loads, _read_lines(extraction / f"blind_{name}.jsonl")):
             counts[_KINDS.get(row["type"], row["type"])] += 1
     for row in map(json.loads, _read_lines(_FILE)):
         scorer = row["scorer"].partition(":")[0]

@@ -236,9 +236,12 @@ def complete_context(text: str, part: str, context: CompletionContext | None) ->
     >>> complete_context("4\nQ: What is 3 + 3?\nA:", "A:", context).truncated
     True
     """
-    if context is None or not context.truncated or text.rstrip().endswith(part.rstrip()):
+    if context is None or not context.truncated:
         return context
-    return replace(context, truncated=False)
+    text, part = text.strip(), part.strip()
+    # A part that is the same as the end may be the beginning: "Paris.\n\nQuestion: ...\nAnswer: Paris."
+    is_end = text == part or (text.endswith(part) and not text.startswith(part))
+    return context if is_end else replace(context, truncated=False)
 
 
 def find_repeated_answers(text: str) -> int | None:

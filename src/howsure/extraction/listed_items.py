@@ -93,8 +93,11 @@ _NAMES = (
     r"|visits?|visited|sees?|saw|there['’]s|as follows|such as"
 )
 _VERB = re.compile(
-    rf"\b(?:{_BE}|{_NAMES})\b\s*:?\s+(?:all\s+|both\s+|either\s+|the following:?\s+)?(?=\S)", re.IGNORECASE
+    rf"\b(?:{_BE}|{_NAMES})\b\s*:?\s+(?:all\s+|both\s+|either\s+|known\s+as\s+|the following:?\s+)?(?=\S)",
+    re.IGNORECASE,
 )
+# "1 + 2 + 3 = 6", beside other sentences.
+_SUM = re.compile(r"[\s\d+*/×·().,-]+=\s*[\d.,]+\s*")
 _IS = re.compile(rf"\s(?:{_BE})\b", re.IGNORECASE)
 _COLON = re.compile(r"^[^:\n]{2,160}:[*_]*\s+(?=\S)")
 # "The words in order are: apple, banana."
@@ -421,6 +424,8 @@ def _read_series(lines: Sequence[str], question: str) -> str | None:
         return "\n".join(each.rstrip(".") for each in sentences)
     concluding = [sentence for sentence in sentences[1:] if _CONCLUDES.match(sentence)][-1:]
     for sentence in [*concluding, *sentences]:
+        if len(sentences) > 1 and _SUM.fullmatch(sentence):
+            continue
         items = _split_sentence(sentence, question)
         if len(items) > 1:
             return "\n".join(items)

@@ -405,8 +405,8 @@ def _read_lines(
     if is_cut and len(lines) > 1 and not _is_listing(lines, words):
         # A label with its text and an explanation that the limit of tokens cut.
         first, kind = read_phrase(lines[0], words, expects_label)
-        is_kept = not _TAKEN_BACK.match(lines[1]) or _wants_wrong(question)
-        if is_kept and first is not None and (kind == "label" or words.labels.leading_label(lines[0]) == first):
+        is_valid = not _TAKEN_BACK.match(lines[1]) or _wants_wrong(question)
+        if is_valid and first is not None and (kind == "label" or words.labels.leading_label(lines[0]) == first):
             return first, "first line"
     index, claim = _read_claims(words.without_latex(text), words, wants_wrong=_wants_wrong(question))
     if claim == why == "none" and not is_cut:
