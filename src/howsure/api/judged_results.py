@@ -283,7 +283,7 @@ def describe_positions(data: Data | Evaluations) -> list[str]:
     benchmarks = [cells.benchmark for cells in results.cells()]
     lines = []
     for source in list_judged_sources(results.sources):
-        # Imported where a judge has scored: it takes a fifth of the time of `howsure score` with a small table.
+        # Imported only where a judge has scored: the catalogue of benchmarks is slow to import.
         from howsure.judging.judge_run import find_judge
         from howsure.judging.stored_verdicts import read_position_effects
 
@@ -489,7 +489,7 @@ def _measure_noise(sources: Sequence[RunSource], data: CellsLike, level: float) 
     """Return the noise of the judge on each benchmark of each folder, on the questions that are read."""
     if not sources:
         return []
-    # Imported where a judge has scored: it takes a fifth of the time of `howsure score` with a small table.
+    # Imported only where a judge has scored: the catalogue of benchmarks is slow to import.
     from howsure.judging.stored_verdicts import read_verdict_tables
     from howsure.stats.judges import measure_judge_noise
 
