@@ -432,3 +432,29 @@ def test_degrees_of_freedom_of_each_claim_by_hand():
         between = found.interval(claim, 0.9)
         half = stats.t.ppf(0.95, df) * np.sqrt(found.variance(claim)[0])
         assert (between.low[0], between.high[0]) == pytest.approx((found.mean[0] - half, found.mean[0] + half))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_sums_of_decimals_leave_no_rounding_in_components(missing):
+    """By hand: scores a_q + b_s have no interaction; a real one of .01 stays, also beside scores of a million."""
+    a, b = np.arange(12)[:, None] % 4 / 10, np.array([0.1, 0.2, 0.3, 0.7])
+    there = np.array([[not missing or (q + s) % 5 > 0 for s in range(4)] for q in range(12)])
+
+    def components(values):
+        rows = [
+            [
+                [[v] * 2 if is_there else [] for v, is_there in zip(*pair, strict=True)]
+                for pair in zip(values, there, strict=True)
+            ]
+        ]
+        names = [f"q{q}" for q in range(12)]
+        return estimate_components(Cube.from_scores("demo", ["m"], names, ["s0", "s1", "s2", "s3"], rows))
+
+    both = components(a + b)
+    assert both.interaction == [0]
+    assert min(both.question[0], both.variant[0]) > 0.01
+    assert [components(a + 0 * b).variant[0], components(0 * a + b).question[0]] == [0, 0]
+    effect = 0.01 * np.random.default_rng(0).normal(size=(12, 4))
+    at_zero, far = (components(offset + effect).interaction[0] for offset in (0, 1e6))
+    assert far == pytest.approx(at_zero, rel=1e-4)
+    assert at_zero > 3e-5

@@ -115,15 +115,16 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
     connected = rank_s >= S - 1
     if not connected:  # unconnected parts cannot be put on one scale: use plain means
         question, variant = base + q_mean, base + s_mean
+    # A sum of squares below this is left by the rounding of means such as .4, and of the sums that are subtracted.
+    rounding = n * (1e-14 * center) ** 2 + 1e-14 * np.sum(y**2, axis=(1, 2))
+    sums = (question_ss, variant_ss, np.sum(residual**2, axis=(1, 2)))
     ones = np.ones(len(rows))
     return (
         N * ones,
         S * ones,
         n * ones,
         (N + rank_s) * ones,
-        np.maximum(question_ss, 0),
-        np.maximum(variant_ss, 0),
-        np.sum(residual**2, axis=(1, 2)),
+        *(np.where(ss > rounding, ss, 0) for ss in sums),
         noise(leverage - per_s[None, :]),
         noise(leverage - per_q[:, None]),
         noise(1 - leverage),

@@ -326,10 +326,7 @@ def estimate_unparsed_effect(
 def _equality_test(components: PromptComponents) -> FloatArray:
     """Return the p-value of the F test that all variants have the same mean, shape (M,)."""
     f = components.fit
-    size = np.nanmax(np.abs(components.layout.mean), axis=(1, 2), initial=0) ** 2
-    rounding = _ROUNDING * f.cells * np.maximum(size, _ROUNDING)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variant, residual = (np.where(ss > rounding, ss, 0) for ss in (f.variant_ss, f.residual_ss))
-        F = np.where(variant > 0, variant / (f.rank - f.questions) / (residual / (f.cells - f.rank)), 0)
+        F = np.where(f.variant_ss > 0, f.variant_ss / (f.rank - f.questions) / (f.residual_ss / (f.cells - f.rank)), 0)
         estimable = (f.rank > f.questions) & (f.cells > f.rank)
         return np.where(estimable, special.fdtrc(f.rank - f.questions, f.cells - f.rank, F), np.nan)
