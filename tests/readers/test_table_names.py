@@ -77,6 +77,95 @@ def test_a_folder_per_model_with_one_file_of_results(tmp_path):
     assert content(hs.read(tmp_path / "trivia")) == {"trivia": (("gpt", "llama"), 8)}
 
 
+#: Ids of two benchmarks: names of their own, and numbers that overlap.
+ID_FORMS = [("m{}", "l{}"), ("{}", "{}"), ("q{}", "q{}")]
+
+
+def write_two_benchmarks(folder, form, ids, *, column):
+    """Write a file for each of two benchmarks, of 50 and 80 questions, and two models, and return the files."""
+    files = []
+    for benchmark, n, pattern in (("math", 50, ids[0]), ("law", 80, ids[1])):
+        for model in ("gpt-4", "gpt-5"):
+            more = {"model": model} if column else {}
+            path = folder / f"{form.format(benchmark=benchmark, model=model)}.csv"
+            write(path, [{**more, "question": pattern.format(i), "score": i % 2} for i in range(n)])
+            files.append(path)
+    return files
+
+
+@pytest.mark.parametrize("ids", ID_FORMS)
+@pytest.mark.parametrize("column", [True, False])
+@pytest.mark.parametrize("form", ["{benchmark}_{model}", "{model}.{benchmark}", "results-{benchmark}-{model}"])
+def test_several_benchmarks_in_one_folder_have_the_names_that_their_files_share(tmp_path, form, ids, column):
+    """Their scores were averaged as those of one benchmark, or each counted the other's questions as missing."""
+    files = write_two_benchmarks(tmp_path / "both", form, ids, column=column)
+    first = "results-" if form.startswith("results") else ""
+    expected = {f"{first}law": (("gpt-4", "gpt-5"), 80), f"{first}math": (("gpt-4", "gpt-5"), 50)}
+    with pytest.warns(HowsureWarning, match=f"2 files have the same question ids .* one benchmark, '{first}math'"):
+        assert content(hs.read(tmp_path / "both")) == expected
+    assert content(hs.read(files)) == expected
+    assert set(hs.score(hs.read(files))["n_missing"]) == {0}
+
+
+@pytest.mark.parametrize("column", [True, False])
+def test_a_file_of_another_benchmark_beside_those_of_two_models(tmp_path, column):
+    *files, _ = write_two_benchmarks(tmp_path / "both", "{benchmark}_{model}", ID_FORMS[0], column=column)
+    assert content(hs.read(files)) == {"law": (("gpt-4",), 80), "math": (("gpt-4", "gpt-5"), 50)}
+
+
+def test_names_of_files_tell_equal_numbers_of_one_model_apart(tmp_path):
+    """By hand: gpt has both benchmarks and llama one, of as many questions, whose file comes after both of gpt."""
+    for name in ("gpt_law", "gpt_math", "llama_math"):
+        write(tmp_path / f"both/{name}.csv", [{"model": name[: name.index("_")], **one} for one in scores(20)])
+    assert content(hs.read(tmp_path / "both")) == {"law": (("gpt",), 20), "math": (("gpt", "llama"), 20)}
+
+
+def test_benchmarks_whose_files_share_no_word_have_the_name_of_a_file(tmp_path):
+    for name, start in (("a", 0), ("b", 0), ("c", 100), ("d", 100)):
+        write(tmp_path / f"all/{name}.csv", [{"model": name, "id": start + i, "score": 1} for i in range(9)])
+    assert content(hs.read(tmp_path / "all")) == {"a": (("a", "b"), 9), "c": (("c", "d"), 9)}
+
+
+def test_a_run_that_did_not_finish_is_of_the_benchmark_of_its_folder_or_of_its_name(tmp_path):
+    for name, n in (("gpt", 20), ("llama", 20), ("qwen", 5)):
+        write(tmp_path / f"mmlu/{name}.csv", scores(n))
+    assert content(hs.read(tmp_path / "mmlu")) == {"mmlu": (("gpt", "llama", "qwen"), 20)}
+    write_two_benchmarks(tmp_path / "both", "{benchmark}_{model}", ID_FORMS[1], column=True)
+    write(tmp_path / "both/math_qwen.csv", scores(5, model="qwen"))
+    models = ("gpt-4", "gpt-5")
+    assert content(hs.read(tmp_path / "both")) == {"law": (models, 80), "math": ((*models, "qwen"), 50)}
+
+
+@pytest.mark.parametrize("column", [True, False])
+def test_benchmarks_that_neither_ids_nor_names_tell_apart_are_refused(tmp_path, column):
+    """With a column: the groups have 10 and 16 of the same numbers. Without: names that may be models or benchmarks."""
+    names = "abcd" if column else ("law_gpt", "law_llama", "math_gpt", "math_llama")
+    for place, name in enumerate(names):
+        n = 16 if column and place > 1 else 10
+        write(tmp_path / f"all/{name}.csv", scores(n, **({"model": name} if column else {})))
+    with pytest.raises(InputError, match="same numbers as question ids.*--as-benchmark NAME.*column 'benchmark'"):
+        hs.read(tmp_path / "all")
+    assert list(content(hs.read(tmp_path / "all", benchmark="one"))) == ["one"]
+
+
+def test_names_of_sizes_and_kinds_of_models_are_models_of_one_benchmark(tmp_path):
+    names = ("llama-7b-base", "llama-7b-chat", "qwen-7b-base", "qwen-7b-chat")
+    for name in names:
+        write(tmp_path / f"mmlu/{name}.csv", scores(20))
+    assert content(hs.read(tmp_path / "mmlu")) == {"mmlu": (names, 20)}
+
+
+def test_files_of_one_model_with_the_same_ids_of_a_benchmark_are_generations(tmp_path):
+    """Ids that are no running numbers say that the questions are the same, whatever the files are called."""
+    for day in ("monday", "tuesday"):
+        for model in ("gpt", "llama"):
+            rows = [{"model": model, "id": f"gsm8k_main_{i}", "passed": i % 2} for i in range(10)]
+            write(tmp_path / f"gsm8k/{day}_{model}.csv", rows)
+    with pytest.warns(HowsureWarning, match="have the same benchmark, model .gpt. and questions.* generations"):
+        [cells] = hs.read(tmp_path / "gsm8k")
+    assert (cells.benchmark, cells.n.tolist()) == ("gsm8k", [[2] * 10] * 2)
+
+
 def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):
     for benchmark, n in (("gsm8k", 8), ("mmlu", 30)):
         write(tmp_path / f"gpt/{benchmark}.csv", scores(n))
@@ -90,14 +179,14 @@ def test_files_of_one_name_with_the_same_model_are_named(tmp_path):
             write(tmp_path / f"runs/{provider}/2026-{day}.csv", scores(8, model="llama"))
     with pytest.warns(HowsureWarning) as caught:
         assert content(hs.read(tmp_path / "runs"))["2026-11-01"] == (("llama",), 8)
-    [line] = [text for text in map(str, (one.message for one in caught)) if "same name" in text]
+    [line] = [text for text in map(str, (one.message for one in caught)) if "same benchmark, model" in text]
     for part in ("azure/2026-11-01.csv", "together/2026-11-01.csv", "llama", "providers"):
         assert part in line
     assert "2 more files" in line
 
 
 @pytest.mark.parametrize("second", [{"model": "gpt"}, {"model": "llama", "start": 100}])
-@pytest.mark.filterwarnings("error:.*same name")
+@pytest.mark.filterwarnings("error:.*same benchmark, model")
 def test_files_of_one_name_with_other_models_or_questions_are_not(tmp_path, second):
     write(tmp_path / "a/day.csv", [{"model": "llama", "id": i, "passed": 1} for i in range(8)])
     start = second.get("start", 0)

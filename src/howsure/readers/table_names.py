@@ -1,12 +1,14 @@
 """Name the benchmark and the model of tables whose columns do not, from the names of their files and folders.
 
 Files of one model each, whose question ids agree, are one benchmark: the file, or its folder, names the model. Files
-with other questions, or other targets of the same ids, are benchmarks of their own. Files of completions need no
-scores.
+with other questions, or other targets of the same ids, are benchmarks of their own. Several benchmarks in one folder
+have the names that their files share. Files of completions need no scores.
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,6 +29,24 @@ __all__ = ["list_files_of_models", "name_tables"]
 _SHARE, _SHARE_OF_NUMBERS = 0.5, 0.9
 #: Largest number of names in a note.
 _N_NAMED = 5
+#: Ids that count the questions of any benchmark, and so are no sign that two files have the same questions.
+_RUNNING_NUMBER = re.compile(
+    r"(?:(?:q|question|id|idx|ex|example|item|sample|task|doc|row|problem|case|prompt|test|n|no)[ _./#-]?)?\d+",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^ _.-]+")
+_SEPARATORS = " _.-"
+_NAME_BENCHMARKS = (
+    "if they are one benchmark, name it with --as-benchmark NAME; if not, add a column 'benchmark', or put the files "
+    "of each benchmark into a folder of its own"
+)
+#: Words that tell models and settings apart, and no benchmarks.
+_MODEL_VARIANT = re.compile(
+    r"v?\d+|(?:\d+x)?\d+[bmk]|a\d+b|base|chat|instruct|it|sft|dpo|rlhf|tiny|nano|mini|small|medium|large|xl|xxl|turbo|pro|"
+    r"flash|lite|max|plus|preview|latest|thinking|reasoning|cot|zero|few|one|\d*shots?|zeroshot|fewshot|greedy|low|high|"
+    r"int\d+|fp\d+|bf16|awq|gptq|gguf|q\d|opus|sonnet|haiku|lora|(?:t|temp|seed|run|step|epoch|rep|trial)\d*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +67,14 @@ class _File:
     def folder(self) -> str:
         return self.path.resolve().parent.name or "table"
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(_WORD.findall(self.stem))
+
+    @property
+    def has_running_numbers(self) -> bool:
+        return all(map(_RUNNING_NUMBER.fullmatch, self.questions))
+
 
 def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model: str | None) -> Iterator[str]:
     """Set the names of tables, and yield a line on each group of files that their names describe.
@@ -66,9 +94,11 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
         )
         if len(sources) > 1 and (file := _describe(source, path)) is not None:
             files.append(file)
-    names: dict[Path, tuple[str, str]] = {}
-    for group in _group_files(files):
-        names |= _name_group(group, files)
+    groups = _group_files(files)
+    names = {path: name for group in groups for path, name in _name_group(group, files).items()}
+    if benchmark is None:
+        groups = _separate_benchmarks(groups, names)
+    for group in groups:
         for file in group:
             chosen_benchmark, chosen_model = names[file.path]
             label = model or chosen_model
@@ -125,10 +155,14 @@ def _group_files(files: Sequence[_File]) -> list[list[_File]]:
     """Return groups of files with the same questions and different models; most are alone."""
     groups: list[list[_File]] = []
     for file in files:
-        for group in groups:
-            if _have_same_questions(file, group[0]) and all(_have_other_models(file, one) for one in group):
-                group.append(file)
-                break
+        fitting = [
+            group
+            for group in groups
+            if _have_same_questions(file, group[0]) and all(_have_other_models(file, one) for one in group)
+        ]
+        if fitting:
+            # Where the ids are those of several groups, the names of the files tell them apart.
+            max(fitting, key=lambda group: len(set(file.words) & set(group[0].words))).append(file)
         else:
             groups.append([file])
     return groups
@@ -141,8 +175,7 @@ def _have_same_questions(a: _File, b: _File) -> bool:
         return False  # ids that are counted in each benchmark
     if common == len(a.questions | b.questions):
         return True
-    are_numbers = all(question.isdecimal() for question in (*a.questions, *b.questions))
-    share = _SHARE_OF_NUMBERS if are_numbers else _SHARE
+    share = _SHARE_OF_NUMBERS if a.has_running_numbers and b.has_running_numbers else _SHARE
     return common >= share * len(a.questions | b.questions)
 
 
@@ -179,6 +212,182 @@ def _name_single(file: _File, files: Sequence[_File]) -> tuple[str, str]:
     if file.models is None and beside:
         return file.folder, file.stem
     return file.stem, file.stem
+
+
+def _separate_benchmarks(groups: Sequence[list[_File]], names: dict[Path, tuple[str, str]]) -> list[list[_File]]:
+    """Give the benchmarks of one folder names of their own in `names`, and return a group of files for each.
+
+    Raises
+    ------
+    InputError
+        Where neither the ids of the questions nor the names of the files tell the benchmarks apart.
+    """
+    pooled: defaultdict[str, list[list[_File]]] = defaultdict(list)
+    rest = []
+    for group in groups:
+        _refuse_grid_of_names(group)
+        name = names[group[0].path][0]
+        has_one_stem = len({file.stem for file in group}) == 1
+        if has_one_stem and (len(group) > 1 or name == group[0].stem):
+            rest.append(group)
+        else:
+            pooled[name].append(group)
+    separate = []
+    for of in pooled.values():
+        folders = {file.path.resolve().parent for group in of for file in group}
+        beside = [one for one in rest if len(one) == 1 and one[0].path.resolve().parent in folders]
+        rest = [one for one in rest if one not in beside]
+        separate += _name_separately(_join_groups(of), beside, names)
+    return [*separate, *rest]
+
+
+def _join_groups(groups: Sequence[list[_File]]) -> list[list[_File]]:
+    """Return groups of which no two have ids in common that are more than running numbers."""
+    joined: list[list[_File]] = []
+    for group in groups:
+        own = _list_questions(group)
+        for other in joined:
+            common = own & _list_questions(other)
+            is_same = len(common) >= _SHARE * min(len(own), len(_list_questions(other)))
+            if is_same and not all(map(_RUNNING_NUMBER.fullmatch, common)):
+                other.extend(group)
+                break
+        else:
+            joined.append(list(group))
+    return joined
+
+
+def _list_questions(group: Sequence[_File]) -> frozenset[str]:
+    """Return the ids of the questions of all files of a group."""
+    return frozenset().union(*(file.questions for file in group))
+
+
+def _name_separately(
+    groups: Sequence[list[_File]], beside: Sequence[list[_File]], names: dict[Path, tuple[str, str]]
+) -> list[list[_File]]:
+    """Name the groups of a folder by the words that their files share, else by a file, and return a group for each.
+
+    Parameters
+    ----------
+    groups
+        Groups that have the name of the folder.
+    beside
+        Files of the folder, each in a group of its own, that have the name of their file.
+    names
+        Benchmark and model of each file; changed.
+    """
+    several = [group for group in groups if len(group) > 1]
+    singles = [*(group for group in groups if len(group) == 1), *beside]
+    if not several or (not singles and len(several) == 1):
+        return [*groups, *beside]
+    shared, is_last = _find_shared_words(several, singles)
+    words_of = [
+        _find_words(single, [one for one in (*several, *singles) if one is not single], is_last=is_last)
+        for single in singles
+    ]
+    if len(several) == 1 and all(len(words) == len(one[0].words) for one, words in zip(singles, words_of, strict=True)):
+        shared = [()]  # nothing in the other names says that these words name the benchmark
+    n_several = len(several)
+    for single, words in zip(singles, words_of, strict=True):
+        homes = zip(several[:n_several], shared, strict=False)
+        home = next((group for group, own in homes if _belongs(single[0], group, own, is_last=is_last)), None)
+        if home is not None:
+            home.extend(single)
+        else:
+            several.append(single)
+            shared.append(words)
+    unnamed = [group for group, words in zip(several, shared, strict=True) if not words]
+    _refuse_equal_numbers(unnamed)
+    for group, words in zip(several, shared, strict=True):
+        for file in group:
+            if words:
+                benchmark, model = _divide_name(file.stem, len(words), is_last=is_last)
+                names[file.path] = benchmark, model or names[file.path][1]
+            elif len(unnamed) > 1:
+                names[file.path] = group[0].stem, names[file.path][1]
+    return several
+
+
+def _find_shared_words(
+    groups: Sequence[Sequence[_File]], singles: Sequence[Sequence[_File]]
+) -> tuple[list[tuple[str, ...]], bool]:
+    """Return the words that name the benchmark of each group, none where others have the same, and if they are last."""
+    found = []
+    for is_last in (False, True):
+        shared = [
+            _find_words(group, [one for one in (*groups, *singles) if one is not group], is_last=is_last)
+            for group in groups
+        ]
+        found.append([words if shared.count(words) == 1 else () for words in shared])
+    is_last = sum(map(bool, found[1])) > sum(map(bool, found[0]))
+    return found[is_last], is_last
+
+
+def _find_words(group: Sequence[_File], others: Sequence[Sequence[_File]], *, is_last: bool) -> tuple[str, ...]:
+    """Return the first or last words that all names of a group share, without those that name models of others too."""
+    step = -1 if is_last else 1
+    shared: list[str] = []
+    for words in zip(*(file.words[::step] for file in group), strict=False):
+        if len(set(words)) > 1:
+            break
+        shared.append(words[0])
+    elsewhere = {word for other in others for file in other for word in file.words}
+    while len(shared) > 1 and shared[-1] in elsewhere:
+        shared.pop()
+    return tuple(shared[::step])
+
+
+def _belongs(file: _File, group: Sequence[_File], words: Sequence[str], *, is_last: bool) -> bool:
+    """Return whether a file with some of the questions of a group is of its benchmark, as a run that did not finish."""
+    if file.questions.isdisjoint(_list_questions(group)) or not all(_have_other_models(file, one) for one in group):
+        return False
+    if not words:
+        return file.models is None
+    n = len(words)
+    own, others = (file.words[-n:], file.words[:-n]) if is_last else (file.words[:n], file.words[n:])
+    of_models = {word for model in file.models or () for word in _WORD.findall(model)}
+    return own == tuple(words) and (file.models is None or of_models.issuperset(others))
+
+
+def _divide_name(stem: str, n: int, *, is_last: bool) -> tuple[str, str]:
+    """Return the benchmark that the first or last `n` words of a name are, and the model that the other words name."""
+    words = list(_WORD.finditer(stem))
+    place = words[-n].start() if is_last else words[n - 1].end()
+    first, last = (part.strip(_SEPARATORS) for part in (stem[:place], stem[place:]))
+    return (last, first) if is_last else (first, last)
+
+
+def _refuse_equal_numbers(groups: Sequence[Sequence[_File]]) -> None:
+    """Raise if two groups without names of their own have the same running numbers as ids."""
+    for a, b in combinations(groups, 2):
+        if _list_questions(a) & _list_questions(b):
+            what = (
+                f"files with the same numbers as question ids, as {b[0].path} and others have too: neither the ids "
+                "nor the names of the files say whether they are one benchmark"
+            )
+            raise InputError(what, where=f"{a[0].path}", remedy=_NAME_BENCHMARKS)
+
+
+def _refuse_grid_of_names(group: Sequence[_File]) -> None:
+    """Raise if names such as math_a, math_b, law_a, law_b may be two benchmarks with the same running numbers."""
+    if not all(file.words for file in group) or any(
+        file.models is not None or file.targets or not file.has_running_numbers for file in group
+    ):
+        return
+    for place in (0, -1):
+        rests: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for file in group:
+            rests[file.words[place]].add(file.words[1:] if place == 0 else file.words[:-1])
+        [first, *others] = rests.values()
+        is_grid = len(rests) > 1 and len(first) > 1 and all(rest == first for rest in others)
+        sides: list[list[tuple[str, ...]]] = [[(word,) for word in rests], list(first)]
+        if is_grid and not any(all(map(_MODEL_VARIANT.fullmatch, (w for one in side for w in one))) for side in sides):
+            listed = ", ".join(sorted(rests)[:_N_NAMED])
+            what = (
+                f"{len(group)} files with the same numbers as question ids, and no column for the model or the "
+                f"benchmark: their names do not say whether {listed} are benchmarks or models"
+            )
+            raise InputError(what, where=str(group[0].path.parent), remedy=_NAME_BENCHMARKS)
 
 
 def _is_general(stem: str) -> bool:
@@ -224,7 +433,7 @@ def _find_added_files(files: Sequence[_File], names: Mapping[Path, tuple[str, st
         more = f", and so have {len(pairs) - 1} more files" if len(pairs) > 2 else ""
         more = ", and so has 1 more file" if len(pairs) == 2 else more
         yield (
-            f"{first.path} and {second.path} have the same name, model ({name}) and questions{more}: their scores are "
-            "read as generations of one model. If they are of two providers or settings, read each folder alone "
+            f"{first.path} and {second.path} have the same benchmark, model ({name}) and questions{more}: their scores "
+            "are read as generations of one model. If they are of two providers or settings, read each folder alone "
             "(howsure providers --other compares two)"
         )
