@@ -174,3 +174,76 @@ def test_a_thousand_columns_are_read(tmp_path):
     order = [cells.models.index(f"m{i}") for i in range(1000)]
     questions = [cells.questions.index(f"q{i}") for i in range(50)]
     assert np.array_equal(cells.total[order][:, questions], scores.T)
+
+
+#: Two questions with two generations of a model: 1 and 0, and 1 and 1.
+REPEATS = [
+    "question,run1,run2\na,1,0\nb,1,1\n",
+    "question,seed_42,seed_1337\na,1,0\nb,1,1\n",
+    "id,score_1,score_2\na,1,0\nb,1,1\n",
+    "id,0,1\na,1,0\nb,1,1\n",
+    "id,Trial 1 (%),Trial 2 (%)\na,100,0\nb,100,100\n",
+    "id,run1_correct,run2_correct,mean,std\na,yes,no,0.5,0.7\nb,yes,yes,1,0\n",
+    "question,score,run_1,run_2\na,0.5,1,0\nb,1,1,1\n",
+    "model,question,run1,run2\nmine,a,1,0\nmine,b,1,1\n",
+    "question,category,mine_run1,mine_run2\na,x,1,0\nb,x,1,1\n",
+    "question,run1_mine,run2_mine\na,1,0\nb,1,1\n",
+]
+
+
+@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
+@pytest.mark.parametrize("text", REPEATS)
+def test_columns_with_the_number_of_a_repeat_are_generations_of_one_model(tmp_path, text):
+    """They were five models that were compared, or refused with advice by which one of them was read."""
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    with pytest.warns(HowsureWarning, match="a column per generation.*1"):
+        [cells] = hs.read(path)
+    assert (cells.models, cells.questions) == (("mine",), ("a", "b"))
+    assert (cells.total.tolist(), cells.n.tolist(), cells.total_sq.tolist()) == ([[1, 2]], [[2, 2]], [[1, 2]])
+    with pytest.warns(HowsureWarning):
+        assert [run.total.tolist() for run in hs.read(path).runs()["mine"]] == [[[1, 1]], [[0, 1]]]
+
+
+@pytest.mark.parametrize(
+    "columns", ["gpt4,gpt5", "llama-7b,llama-8b", "model1,model2", "step100,step200", "v1,v2", "2,4", "run1,baseline"]
+)
+def test_other_columns_with_numbers_are_models(tmp_path, columns):
+    path = tmp_path / "mine.csv"
+    path.write_text(f"id,{columns}\na,1,0\nb,1,1\n")
+    with pytest.warns(HowsureWarning, match="a column per model"):
+        [cells] = hs.read(path)
+    assert set(cells.models) == set(columns.split(","))
+
+
+def test_generations_of_several_models_in_columns(tmp_path):
+    path = tmp_path / "sheet.csv"
+    path.write_text("id,gpt-4 run 1,gpt-4 run 2,llama 3 run 1,llama 3 run 2\na,1,0,0,0\nb,1,1,0,1\n")
+    with pytest.warns(HowsureWarning, match="a column per generation of gpt-4, llama 3"):
+        [cells] = hs.read(path)
+    assert (cells.models, cells.total.tolist()) == (("gpt-4", "llama 3"), [[1, 2], [0, 1]])
+
+
+@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
+def test_generations_in_nested_columns_and_with_missing_scores(tmp_path):
+    path = tmp_path / "nested.jsonl"
+    rows = [{"id": "a", "scores": {"run1": 1, "run2": None}}, {"id": "b", "scores": {"run1": 0, "run2": 1}}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.warns(HowsureWarning, match="a column per generation"):
+        [cells] = hs.read(path)
+    assert (cells.n.tolist(), cells.failed.tolist(), cells.total.tolist()) == ([[1, 2]], [[1, 0]], [[1, 1]])
+
+
+def test_one_generation_that_is_named_as_the_score_is_said_to_be_one_of_several(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("model,question,run1,run2,run3\nm,a,1,0,0\nm,b,1,1,0\n")
+    with pytest.warns(HowsureWarning, match="only column 'run1' is read, and not run2, run3"):
+        [cells] = hs.read(path, columns={"score": "run1"})
+    assert cells.n.tolist() == [[1, 1]]
+
+
+def test_generations_without_a_column_for_the_question_are_refused(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("run1,run2,run3\n1,0,0\n0,1,0\n")
+    with pytest.raises(InputError, match="no column for"):
+        hs.read(path).cells()

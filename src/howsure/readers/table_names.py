@@ -312,15 +312,15 @@ def _find_shared_words(
     groups: Sequence[Sequence[_File]], singles: Sequence[Sequence[_File]]
 ) -> tuple[list[tuple[str, ...]], bool]:
     """Return the words that name the benchmark of each group, none where others have the same, and if they are last."""
-    found = []
+    candidates = []
     for is_last in (False, True):
         shared = [
             _find_words(group, [one for one in (*groups, *singles) if one is not group], is_last=is_last)
             for group in groups
         ]
-        found.append([words if shared.count(words) == 1 else () for words in shared])
-    is_last = sum(map(bool, found[1])) > sum(map(bool, found[0]))
-    return found[is_last], is_last
+        candidates.append([words if shared.count(words) == 1 else () for words in shared])
+    is_last = sum(map(bool, candidates[1])) > sum(map(bool, candidates[0]))
+    return candidates[is_last], is_last
 
 
 def _find_words(group: Sequence[_File], others: Sequence[Sequence[_File]], *, is_last: bool) -> tuple[str, ...]:

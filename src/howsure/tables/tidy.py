@@ -47,7 +47,15 @@ from howsure.tables.sql import (
 )
 from howsure.tables.success_counts import may_count_right_answers, read_success_counts
 from howsure.tables.table_files import name_row
-from howsure.tables.wide import METRIC_NAMES, melt_models, melt_questions
+from howsure.tables.wide import (
+    COLUMNS_BESIDE_SCORES,
+    METRIC_NAMES,
+    LongTable,
+    find_repeats,
+    melt_models,
+    melt_questions,
+    melt_repeats,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -292,6 +300,8 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     options, rows = _choose_score_column(rows, where, options)
     notes: list[str] = []
     rows, options = read_success_counts(rows, where, options, notes)
+    if (repeats := _melt_repeats(rows, where, options, nested)) is not None:
+        return _take_long_table(repeats, where, options)
     try:
         table_columns = _find_columns_of_models(rows, where, options)
     except InputError:
@@ -299,12 +309,11 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
         melted = None if is_long else melt_questions(rows, where, options, nested)
         if melted is None:
             raise
-        table_columns = find_columns(_list_columns(melted.rows), where, options._replace(model=None), melted.columns)
-        notes = [melted.note] if melted.note else []
-        return _shorten_names(TableLayout(melted.rows, table_columns, tuple(notes), meanings=melted.meanings))
+        return _take_long_table(melted, where, options)
     if table_columns.columns.get("variant", "").lower() == "prompt" and "variant" not in options.columns:
         table_columns = _take_prompts_of_questions(rows, table_columns)
     rows, table_columns = _unnest_scores(rows, table_columns)
+    notes += _list_other_repeats(rows, options)
     if options.scorer is None and "score" not in options.columns:
         notes += _list_other_scores(rows, table_columns)
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
@@ -314,6 +323,41 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     question = shortened.table_columns.columns.get("question", "")
     rows, table_columns = _separate_turns(shortened.rows, shortened.table_columns, options, notes)
     return TableLayout(rows, table_columns, tuple(notes), shortened.name_notes, sources={QUESTION_TURN: question})
+
+
+def _melt_repeats(
+    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, nested: Sequence[str]
+) -> LongTable | None:
+    """Return the rows of a table whose columns are generations, perhaps beside their mean; None for other tables."""
+    names = _list_columns(rows)
+    named = {"score", "mean", "correct", "count", "generation"} & options.columns.keys()
+    if named or options.scorer is not None or "completion" in options.texts or not find_repeats(names, nested):
+        return None
+    matched = match_columns(names, where, options.columns, options.dimensions)
+    if "variant" in options.columns and "question" not in matched:
+        return None  # a row is a prompt variant
+    columns = {name: column for name, column in matched.items() if name in COLUMNS_BESIDE_SCORES}
+    return melt_repeats(rows, columns, options, nested, has_score=bool({"score", "mean"} & matched.keys()))
+
+
+def _list_other_repeats(rows: duckdb.DuckDBPyRelation, options: TableOptions) -> list[str]:
+    """Return a note on columns of further generations where the user named that of one as the score."""
+    column = options.columns.get("score", "")
+    repeats = find_repeats(_list_columns(rows))
+    if column not in repeats:
+        return []
+    listed = ", ".join(other for other in repeats if other != column)
+    option = f"--columns {shlex.quote(f'score={column}')}"
+    return [f"only column {column!r} is read, and not {listed}: without {option} each column is a generation"]
+
+
+def _take_long_table(long: LongTable, where: str, options: TableOptions) -> TableLayout:
+    """Return the layout of a table that had a column for each score."""
+    if "generation" not in long.columns:
+        options = options._replace(model=None)
+    table_columns = find_columns(_list_columns(long.rows), where, options, long.columns)
+    notes = (long.note,) if long.note else ()
+    return _shorten_names(TableLayout(long.rows, table_columns, notes, meanings=long.meanings))
 
 
 def _shorten_names(layout: TableLayout) -> TableLayout:

@@ -1,7 +1,8 @@
 """Turn a table with a column for each model into one with a row for each score.
 
 A row is a question, a prompt variant (`--wide`), or a model, whose columns are questions then. Of a table with a row
-per model and question the columns are prompt variants, where these are studied. The scores are moved in memory, as
+per model and question the columns are prompt variants, where these are studied. Columns such as run1 and run2 are
+generations. The scores are moved in memory, as
 text: a table with thousands of columns costs as much as a long one with as many scores.
 """
 
@@ -32,7 +33,16 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["METRICS", "METRIC_NAMES", "LongTable", "melt_models", "melt_questions"]
+__all__ = [
+    "COLUMNS_BESIDE_SCORES",
+    "METRICS",
+    "METRIC_NAMES",
+    "LongTable",
+    "find_repeats",
+    "melt_models",
+    "melt_questions",
+    "melt_repeats",
+]
 
 #: Endings of a model's column that name what was measured.
 METRICS = ("acc", "accuracy", "em", "exact_match", "f1", "mean", "pass1", "score", "correct", "is_correct", "passed")
@@ -70,6 +80,17 @@ _VARIANTS = frozenset(
     {"prompt", "variant", "template", "wording", "phrasing", "instruction", "variation", "formulation", "paraphrase"}
     | {f"prompt{name}" for name in ("variant", "template", "wording", "name", "version", "style", "type", "format")}
 )
+#: Our columns that a table with a column for each score may have.
+COLUMNS_BESIDE_SCORES = frozenset({"benchmark", "model", "question", "variant", "generation", "cluster"})
+#: The end or the beginning of a column that numbers the generations of a model: run1, gpt-4_seed_42, trial-2.score.
+_REPEAT = re.compile(
+    r"^(?:(?P<before>.+?)[ _./:-]+)?"
+    r"(?:run|seed|rep|repeat|repetition|replicate|trial|attempt|try|sample|gen|generation|completion|response|rollout)"
+    r"[ _./:#-]*(?P<number>\d+)(?:[ _./:-]+(?P<after>.+))?$",
+    re.IGNORECASE,
+)
+#: A score with a number, and a number alone: generations where they count from 0 or 1.
+_NUMBERED_SCORE = re.compile(rf"^(?:(?:{'|'.join(METRICS)}|result)[ _./:-]*)?(?P<number>\d+)$", re.IGNORECASE)
 #: Names of rows that sum up the others.
 _SUMMARIES = frozenset({"mean", "average", "avg", "total", "sum", "overall", "all", "median", "accuracy", "score"})
 
@@ -93,6 +114,17 @@ class LongTable(NamedTuple):
     columns: dict[str, str]
     note: str | None
     meanings: dict[str, str]
+
+
+class _Repeat(NamedTuple):
+    """What a column of scores says: the model, empty where it names none, and the number of the generation."""
+
+    model: str
+    number: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.number} of {self.model}" if self.model else self.number
 
 
 class _Values(NamedTuple):
@@ -155,7 +187,9 @@ def melt_models(
     lines += summaries
     names = {name: name for name in (*named, "model", "score")}
     labels = _label_models(models, ())
-    return LongTable(_melt(table, fixed, labels), names, "; ".join(lines) or None, _list_meanings(fixed, labels))
+    return LongTable(
+        _melt(table, fixed, {"model": labels}), names, "; ".join(lines) or None, _list_meanings(fixed, labels)
+    )
 
 
 def _find_models(table: pa.Table, where: str, candidates: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -216,14 +250,11 @@ def melt_questions(
         named = {name: column for name, column in options.columns.items() if name in {"variant", "benchmark"}}
         return melt_models(rows, where, named, options.dimensions)
     matched = match_columns(rows.columns, where, options.columns, options.dimensions)
-    matched = {
-        name: column
-        for name, column in matched.items()
-        if name in {"benchmark", "model", "question", "variant", "generation", "cluster"}
-    }
+    matched = {name: column for name, column in matched.items() if name in COLUMNS_BESIDE_SCORES}
     fixed = {name: column for name, column in matched.items() if name != "variant" or name in options.columns}
-    if "model" in fixed and "question" in fixed and (not options.by_variant or "variant" in fixed):
-        return None
+    is_long = {"model", "question"} <= fixed.keys() and (not options.by_variant or "variant" in fixed)
+    if is_long or ("question" not in fixed and rows.columns[0] in find_repeats(rows.columns, nested)):
+        return None  # the first column is a generation, and no column names the question
     if "model" not in fixed and "question" not in fixed:
         fixed = {"question": rows.columns[0], **{n: c for n, c in fixed.items() if c != rows.columns[0]}}
     fixed |= {name: name for name in options.dimensions}
@@ -246,7 +277,103 @@ def melt_questions(
     if normalise_name(label) in _VARIANTS and any(values[column].n_binary < values[column].n for column in models):
         lines.append("if the rows are prompt variants with mean scores, and no questions: howsure variants --wide")
     names = {name: name for name in (*fixed, "model", "score") if name not in options.dimensions}
-    return LongTable(_melt(table, fixed, labels), names, "; ".join(lines), _list_meanings(fixed, labels))
+    return LongTable(_melt(table, fixed, {"model": labels}), names, "; ".join(lines), _list_meanings(fixed, labels))
+
+
+def find_repeats(names: Sequence[str], nested: Collection[str] = (), *, has_numbers: bool = True) -> dict[str, _Repeat]:
+    """Return the columns of scores that are named as generations of a model, in the order of the table.
+
+    Parameters
+    ----------
+    names
+        Columns of a table.
+    nested
+        Columns whose fields are now columns such as scores.run1.
+    has_numbers
+        Whether numbers alone, such as the columns 1 and 2, are generations too.
+
+    Returns
+    -------
+    dict
+        Empty where no model has two generations.
+
+    Examples
+    --------
+    >>> {column: tuple(of) for column, of in find_repeats(["question", "gpt_run1", "gpt_run2"]).items()}
+    {'gpt_run1': ('gpt', '1'), 'gpt_run2': ('gpt', '2')}
+    >>> find_repeats(["question", "gpt4", "gpt5"])
+    {}
+    """
+    repeats: dict[str, _Repeat] = {}
+    for column in names:
+        label = _PERCENT.sub("", _ENDING.sub("", column.strip().removeprefix(_find_parent(column, nested))))
+        if (match := _REPEAT.match(label)) is not None:
+            parts = [part for part in (match["before"], match["after"]) if part and part.lower() not in METRICS]
+            repeats[column] = _Repeat(" ".join(parts), str(int(match["number"])))
+    if not repeats and has_numbers:
+        numbers = {
+            column: int(match["number"])
+            for column in names
+            if (match := _NUMBERED_SCORE.match(column.strip().removeprefix(_find_parent(column, nested))))
+        }
+        ordered = sorted(numbers.values())
+        if ordered in (list(range(len(ordered))), list(range(1, len(ordered) + 1))):
+            repeats = {column: _Repeat("", str(number)) for column, number in numbers.items()}
+    has_repeats = len({of.model for of in repeats.values()}) < len(repeats) == len(set(repeats.values()))
+    return repeats if has_repeats else {}
+
+
+def melt_repeats(
+    rows: duckdb.DuckDBPyRelation,
+    matched: Mapping[str, str],
+    options: TableOptions,
+    nested: Collection[str] = (),
+    *,
+    has_score: bool = False,
+) -> LongTable | None:
+    """Turn a table whose columns are generations into one with a row per score; return None where they are not.
+
+    Parameters
+    ----------
+    rows
+        A table.
+    matched
+        Our column names to its columns.
+    options
+        How it is read.
+    nested
+        Columns whose fields are now columns such as scores.run1.
+    has_score
+        Whether another column has scores, perhaps the means of these: generations then have scores from 0 to 1.
+    """
+    first = rows.columns[0]
+    fixed = {name: column for name, column in matched.items() if name != "variant" or column.lower() != "prompt"}
+    if "question" not in fixed and "model" not in fixed:
+        fixed = {"question": first, **{name: column for name, column in fixed.items() if column != first}}
+    fixed |= {name: name for name in options.dimensions}
+    candidates = [column for column in rows.columns if column not in fixed.values() and column.strip()]
+    named = find_repeats(candidates, nested, has_numbers=not options.by_variant)
+    if not named or "generation" in fixed or "question" not in fixed or first in find_repeats([first, *named], nested):
+        return None
+    table = _read_text(rows)
+    values = _count_values(table, candidates)
+    repeats = {column: of for column, of in named.items() if values[column].are_scores}
+    models = list(dict.fromkeys(of.model for of in repeats.values() if of.model))
+    if len(repeats) < 2 or not table.num_rows or ("model" in fixed and models):
+        return None
+    if has_score and any(values[column].n_units < values[column].n for column in repeats):
+        return None
+    left_out = [column for column in candidates if column not in repeats]
+    table, summaries = _drop_summaries(table, fixed["question"], list(repeats))
+    lines = [f"a column per generation{f' of {_list_names(models)}' if models else ''}: {_list_names(repeats)}"]
+    lines += [f"left out: {_list_names(left_out)}"] if left_out else []
+    if not models and "model" not in fixed:
+        lines.append("if these are models, give the columns the names of the models")
+    labels = {"generation": {column: of.number for column, of in repeats.items()}}
+    labels |= {"model": {column: of.model for column, of in repeats.items()}} if models else {}
+    names = {name: name for name in (*fixed, *labels, "score") if name not in options.dimensions}
+    meanings = _list_meanings(fixed, {column: of.label for column, of in repeats.items()}, "generation")
+    return LongTable(_melt(table, fixed, labels), names, "; ".join([*lines, *summaries]), meanings)
 
 
 def _is_row_per_variant(names: Sequence[str], where: str, options: TableOptions) -> bool:
@@ -273,7 +400,7 @@ def _melt_columns_of_variants(
     labels = {column: column.strip() for column in variants}
     names = {name: name for name in (*fixed, "variant", "score")}
     meanings = _list_meanings(fixed, labels, "variant")
-    return LongTable(_melt(table, fixed, labels, "variant"), names, note, meanings)
+    return LongTable(_melt(table, fixed, {"variant": labels}), names, note, meanings)
 
 
 def _melt_columns_of_questions(
@@ -311,7 +438,7 @@ def _melt_columns_of_questions(
         name = shlex.quote(label)
         note += f"; if the columns are prompt variants: howsure variants --columns question={name}"
     labels = {column: column.strip() for column in questions}
-    rows = _melt(table, fixed, labels, "question")
+    rows = _melt(table, fixed, {"question": labels})
     names = {name: name for name in (*fixed, "question", "score")}
     return LongTable(rows, names, note, _list_meanings(fixed, labels, "question"))
 
@@ -419,22 +546,35 @@ def _stack(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _melt(
-    table: pa.Table, fixed: Mapping[str, str], labels: Mapping[str, str], name: str = "model"
+    table: pa.Table, fixed: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]
 ) -> duckdb.DuckDBPyRelation:
-    """Return a row per value of the columns in `labels`, with their labels in column `name`, and the fixed columns."""
+    """Return a row per value of the columns that `labels` label, with the fixed columns and one for each kind of label.
+
+    Parameters
+    ----------
+    table
+        The table, of text.
+    fixed
+        Our names to the columns that each row keeps.
+    labels
+        Our names, such as model, to the label of each column of scores.
+    """
     import pyarrow as pa
 
-    columns = list(labels)
+    columns = list(next(iter(labels.values())))
     stacked = _stack(table, columns)
     codes = stacked["place"].to_numpy().astype(np.int32)
     row = np.tile(np.arange(table.num_rows), len(columns))
     percent = pa.array(["%" in column for column in columns]).take(pa.array(codes))
+
+    def repeat_labels(of: Mapping[str, str]) -> pa.Array:
+        every = pa.array([of[column] for column in columns])
+        return pa.DictionaryArray.from_arrays(pa.array(codes), every).cast(pa.string())
+
     parts = {
         ROW: table[ROW].take(row),
         **{one: table[column].take(row) for one, column in fixed.items()},
-        name: pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([labels[column] for column in columns])).cast(
-            pa.string()
-        ),
+        **{name: repeat_labels(of) for name, of in labels.items()},
         "score": stacked["score"],
         "percent": percent,
     }
