@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -68,7 +69,7 @@ class JudgeSummary:
         """Whether the judge's scores were read from a table, which does not say whose they are."""
         return self.model is None
 
-    @property
+    @cached_property
     def is_corrected(self) -> bool:
         """Whether there are labels enough to correct the judge's score of any model."""
         has_labels = bool(self.completions.n_labels.any())

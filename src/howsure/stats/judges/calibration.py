@@ -110,7 +110,7 @@ class JudgeAccuracy:
         return self.sensitivity + self.specificity > 1
 
     def interval(self, level: float) -> Limits:
-        """Return the exact binomial intervals of sensitivity and specificity; low and high have shape (2,).
+        """Return the intervals of sensitivity and specificity; low and high have shape (2,).
 
         Parameters
         ----------
@@ -121,7 +121,8 @@ class JudgeAccuracy:
         -----
         The interval of Clopper and Pearson for n p of n labels, where n = (sum w)^2 / sum over clusters (sum w)^2 with
         the weights w = 1/inclusion. Labels that are drawn alike and are of different questions count in full; those of
-        one cluster (one question, without clusters) count as one, since a judge may err on all of them.
+        one cluster (one question, without clusters) count as one, since a judge may err on all of them. It is exact for
+        a judge's scores of 0 and 1 that count alike, and rather too wide for graded ones, which vary less.
 
         References
         ----------
