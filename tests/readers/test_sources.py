@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import warnings
@@ -352,3 +353,11 @@ def test_lines_on_several_folders_at_other_settings_are_counted_in_one(tmp_path)
     assert cells.models == ("m (temperature=0.0)", "m (temperature=0.5)", "m (temperature=1.0)")
     [line] = [str(one.message) for one in caught]
     assert line.endswith("are two models (1 more of this kind)")
+
+
+@pytest.mark.parametrize(("suffix", "protocol"), [(".pkl", 5), (".pickle", 2), ("", 4)])
+def test_a_pickle_is_refused_with_what_to_write_instead(tmp_path, suffix, protocol):
+    path = tmp_path / f"rows{suffix}"
+    path.write_bytes(pickle.dumps({"model": ["a"], "question": ["1"], "score": [1]}, protocol=protocol))
+    with pytest.raises(InputError, match=r"a pickle, which is not read.*frame.to_parquet"):
+        hs.read(path)

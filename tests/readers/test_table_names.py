@@ -329,3 +329,22 @@ def test_lines_of_one_kind_of_many_tables_are_one_line(tmp_path):
     lines = [str(one.message) for one in caught]
     assert len(lines) == 1
     assert "f0.csv and 4 more: the score is read from column 'accuracy'" in lines[0]
+
+
+def test_files_without_common_ids_are_named_with_their_questions_where_two_models_are_needed(tmp_path):
+    """By hand: ids 0 to 7 and 100 to 107 are two benchmarks, which no option makes one; 0 to 9 and 0 to 3 have some."""
+    write(tmp_path / "x.csv", scores(8, model="a"))
+    write(tmp_path / "y.csv", [{**row, "id": 100 + row["id"]} for row in scores(8, model="b")])
+    for compute in (hs.pairs, lambda data: hs.compare(data, "a", "b")):
+        with pytest.raises(InputError) as caught:
+            compute(hs.read(tmp_path))
+        for part in (
+            "x has a (questions 0, 1",
+            "y has b (questions 100",
+            "no question id is in two of them",
+            "question=",
+        ):
+            assert part in str(caught.value)
+    write(tmp_path / "y.csv", scores(3, model="b"))
+    with pytest.raises(InputError, match="if these are one benchmark: .*--as-benchmark NAME"):
+        hs.pairs(hs.read(tmp_path))

@@ -324,3 +324,38 @@ def test_tables_share_one_database_and_a_damaged_one_is_replaced(tmp_path):
     assert read_cells(path)[0].models == ("a",)
     with table_files.open_database() as third, pytest.raises(duckdb.CatalogException):
         third.execute("FROM seen")
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "line"),
+    [
+        ("\ufeffOur results, 2026\n\nmodel;question;score\nm;a;1\nm;b;0\n", "Our results, 2026", 3),
+        ("Our results\nmodel,question,score\nm,a,1\nm,b,0\n", "Our results", 2),
+        ("Results; all\nmodel\tquestion\tscore\nm\ta\t1\nm\tb\t0\n", "Results; all", 2),
+    ],
+)
+def test_a_title_above_the_header_is_named_with_the_line_where_the_columns_begin(tmp_path, text, title, line):
+    """The parser's words were "Expected 2 columns, got 1", and the file was said to be damaged."""
+    path = tmp_path / "sheet.csv"
+    path.write_text(text, encoding="utf-8")
+    what = f"line 1 is no header: it is '{title}', and 3 columns begin in line {line}; remove what stands above"
+    with pytest.raises(InputError, match=what):
+        hs.read(path).cells()
+    path.write_text("\n".join(text.splitlines()[line - 1 :]) + "\n")
+    assert hs.read(path)[0].questions == ("a", "b")
+
+
+@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
+def test_separators_in_the_texts_of_a_table_make_no_title_of_its_header(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("model,question,score\nm,a;1,1\nm,b;2,0\n")
+    assert hs.read(path)[0].questions == ("a;1", "b;2")
+
+
+@pytest.mark.parametrize("more", ["n,stderr", "n,ci_low,ci_high", "Rank"])
+def test_mean_scores_of_models_are_refused_without_a_column_that_could_be_named(tmp_path, more):
+    path = tmp_path / "leaderboard.csv"
+    path.write_text(f"model,score,{more}\na,.887,{'1,' * more.count(',')}1\nb,.795,{'2,' * more.count(',')}2\n")
+    with pytest.raises(InputError, match="error bars need the score of each question") as caught:
+        hs.read(path).cells()
+    assert "--columns question" not in str(caught.value)

@@ -11,7 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure.api import judged_results
-from howsure.api.result_selection import check_two_models, list_first, select_with_models, warn_of_left_out
+from howsure.api.result_selection import (
+    check_two_models,
+    describe_benchmarks,
+    list_first,
+    select_with_models,
+    warn_of_left_out,
+)
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
@@ -570,8 +576,8 @@ def _with_several_models(data: CellsLike) -> list[Cells]:
     if not several:
         names = sorted({model for cells in benchmarks for model in cells.models})
         if len(names) > 1:
-            what = f"no benchmark has results of two models: {list_first(names)}"
-            raise InputError(what, remedy="give the results of two models on one benchmark")
+            what, remedy = describe_benchmarks(benchmarks)
+            raise InputError(f"no benchmark has results of two models: {what}", remedy=remedy)
         raise InputError(f"only one model: {', '.join(names)}", remedy="give the results of at least two")
     return several
 

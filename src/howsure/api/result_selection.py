@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,9 +41,26 @@ def select_with_models(parts: Sequence[WithModels], models: Sequence[str]) -> li
             raise UnknownNameError("model", model, all_models)
     selected = [part for part in parts if set(models) <= set(part.models)]
     if not selected:
-        what = f"no benchmark has both {' and '.join(map(repr, models))}"
-        raise InputError(what, remedy="compare models run on the same questions")
+        what, remedy = describe_benchmarks([part for part in parts if not set(models).isdisjoint(part.models)])
+        raise InputError(f"no benchmark has both {' and '.join(map(repr, models))}: {what}", remedy=remedy)
     return selected
+
+
+def describe_benchmarks(parts: Sequence[Cells | Cube]) -> tuple[str, str]:
+    """Return which models and questions benchmarks without common models have, and how they can be made one."""
+    described = [
+        f"{part.benchmark} has {list_first(part.models)} (questions {list_first(part.questions)})" for part in parts
+    ]
+    listed = "; ".join(described[:3]) + "; ..." * (len(described) > 3)
+    if len(parts) < 2:
+        return listed, "compare models run on the same questions"
+    if any(set(a.questions) & set(b.questions) for a, b in combinations(parts, 2)):
+        remedy = "question ids that agree are the same questions with --as-benchmark NAME"
+        return listed, f"if these are one benchmark: {remedy}"
+    remedy = (
+        "name a column with the same ids in each with --columns question=COLUMN, and the benchmark by --as-benchmark"
+    )
+    return f"{listed}; no question id is in two of them", f"if these are the same questions: {remedy}"
 
 
 def warn_of_left_out(parts: Sequence[Cells | Cube], models: Sequence[str], *, stacklevel: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import stat
 import warnings
@@ -51,6 +52,8 @@ Part = TypeVar("Part")
 _LOG_KINDS = ("json", "zip", "parquet")
 #: Endings of experiments.
 _YAML_SUFFIXES = frozenset({".yaml", ".yml"})
+#: The first bytes of a pickle.
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
 #: Files beside logs that hold no scores of their own.
 _COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
 #: Largest number of files that the warning names.
@@ -482,6 +485,10 @@ def _build_unknown_file_error(path: Path) -> InputError:
         folder, file = shlex.quote(str(path.with_suffix(""))), shlex.quote(str(path))
         remedy = f"howsure run {file} runs an experiment, howsure doctor {file} checks it; then give {folder}"
         return InputError(what, where=str(path), remedy=remedy)
+    with path.open("rb") as content:
+        if _PICKLE.match(content.read(2)):
+            remedy = "write the data frame with frame.to_parquet('rows.parquet'), or give the frame to howsure.read"
+            return InputError("a pickle, which is not read since it may run code", where=str(path), remedy=remedy)
     remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
     return InputError("no reader recognises this file, and it is no table", where=str(path), remedy=remedy)
 

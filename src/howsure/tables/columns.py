@@ -170,6 +170,14 @@ _AMBIGUOUS_ANSWER = "answer"
 _RESERVED = frozenset(
     {"benchmark", "model", "question", "variant", "generation", "score", "n", "total", "total_sq", "cluster"}
 )
+#: Normalised names of columns beside mean scores of models: none of them names a question.
+_BESIDE_MEANS = frozenset(
+    {
+        *("n", "se", "sd", "std", "stddev", "sem", "stderr", "stderror", "ci", "ci95", "cilow", "cihigh", "cilower"),
+        *("ciupper", "low", "high", "lower", "upper", "rank", "place", "count", "nquestions", "nsamples", "samples"),
+        *("date", "organization", "organisation", "license", "params", "size", "total", "url", "link", "version"),
+    }
+)
 #: Largest number of characters of the names of columns in a message.
 _MAX_LISTED = 300
 #: Characters of a name that do not count.
@@ -311,6 +319,10 @@ def _suggest_column(
     text = text if len(text) <= _MAX_LISTED else text[:_MAX_LISTED] + ", ..."
     named = " ".join(f"--columns {name}=COLUMN" for name in missing)
     remedy = f"the columns are {text}: name {'one' if len(missing) == 1 else 'them'} with {named}"
+    others = {normalise_name(name) for name in names if name not in matched.values()}
+    if missing == ["question"] and others <= _BESIDE_MEANS:
+        what = "error bars need the score of each question, and not the mean of a model"
+        return f"{what}: the columns are {text}: give a row per model and question, or the logs of the evaluation"
     if by_variant:
         remedy += ", or add --wide if each column is a model"
     text_columns = match_aliases(names, TEXT_ALIASES)

@@ -97,6 +97,8 @@ _HEAD = 1 << 16
 _DELIMITERS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 #: Largest number of characters of a header.
 _MAX_HEADER = 1 << 20
+#: Number of lines in which a title and the header below it are looked for.
+_N_TITLE_LINES = 10
 #: Types that JSON does not have. DuckDB infers them where all texts of a column look alike, which changes ids.
 _INFERRED = re.compile("DATE|TIME|INTERVAL|UUID")
 #: Place ("line 3") and fields of a row.
@@ -517,8 +519,30 @@ def _read_header(path: Path) -> tuple[str, list[str]]:
         names = next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
     except csv.Error as error:
         raise InputError(f"cannot be read: {error}", where=f"{path}, line 1", remedy="is it a table?") from error
+    _refuse_title(path, line, len(names), delimiter)
     _check_header(path, names)
     return delimiter, names
+
+
+def _refuse_title(path: Path, line: str, n_names: int, delimiter: str) -> None:
+    """Raise if the first line is no header, since rows of other fields, which agree, follow: a spreadsheet's title."""
+    with io.TextIOWrapper(io.BufferedReader(_FileBytes(path)), encoding="utf-8-sig", newline="") as file:
+        places = [
+            (number, one) for number, one in enumerate(itertools.islice(file, _N_TITLE_LINES), 1) if one.strip(" \r\n")
+        ]
+    if len(places) < 3 or places[0][1].rstrip() != line.rstrip():
+        return
+    (_, title), (number, header), (_, row) = places[:3]
+    own = find_delimiter(header)
+    if n_names > 1 and n_names == row.count(delimiter) + 1:
+        return
+    try:
+        counts = [len(next(csv.reader([one], delimiter=own, strict=True), [])) for one in (title, header, row)]
+    except csv.Error:
+        return
+    if counts[0] == 1 < counts[1] == counts[2]:
+        what = f"line 1 is no header: it is {title.strip()[:60]!r}, and {counts[1]} columns begin in line {number}"
+        raise InputError(what, where=str(path), remedy=f"remove what stands above line {number}")
 
 
 def find_delimiter(heading: str) -> str:
