@@ -58,6 +58,7 @@ EXAMPLES = [
     Example("openai_evals", "openai_evals/test-match.jsonl", "sample_id"),
     Example("openai_evals", "openai_evals/test-fuzzy-match.jsonl", "data.expected"),
     Example("openai_evals", "openai_evals/joke-fruits.jsonl", "spec.run_id"),
+    Example("openai_evals_api", "openai_evals_api/output_items.json", "datasource_item.input"),
     Example("promptfoo", "promptfoo/results.json", "provider.id"),
     Example("promptfoo", "promptfoo/results.jsonl", "provider.id"),
     Example("simple_evals", "simple_evals/gpqa_gpt-4o_chatgpt_20260102_030405_allresults.json", "index"),

@@ -25,6 +25,7 @@ LOG_READERS = {
     "lighteval": "howsure.readers.logs.lighteval:LightevalReader",
     "promptfoo": "howsure.readers.logs.promptfoo:PromptfooReader",
     "openai_evals": "howsure.readers.logs.openai_evals:OpenAIEvalsReader",
+    "openai_evals_api": "howsure.readers.logs.openai_evals_api:OpenAIEvalsAPIReader",
     "simple_evals": "howsure.readers.logs.simple_evals:SimpleEvalsReader",
     "swe_bench": "howsure.readers.logs.swe_bench:SweBenchReader",
     "terminal_bench": "howsure.readers.logs.terminal_bench:TerminalBenchReader",
