@@ -77,7 +77,9 @@ def test_a_file_of_questions_is_to_be_asked_and_an_experiment_to_be_run(tmp_path
     path.write_text(
         '{"id": "a", "question": "2 + 2?", "answer": "4"}\n{"id": "b", "question": "3 + 3?", "answer": "6"}\n'
     )
-    with pytest.raises(InputError, match="no column for 'score'; a file of questions .* howsure init --benchmark FILE"):
+    with pytest.raises(
+        InputError, match="no column for 'score'; .* the questions of a file: howsure init --benchmark FILE"
+    ):
         hs.preview(path)
     # Where models are named, the answers are theirs.
     path.write_text('{"model": "m", "question": "2 + 2?", "answer": "4"}\n')

@@ -31,7 +31,8 @@ def cells(benchmark, models=("a", "b", "c"), n_questions=40, generations=5, seed
     p = np.clip(rng.beta(1, 1, n_questions) + np.arange(len(models))[:, None] * 0.05, 0, 1)
     n = np.full(p.shape, generations)
     total = rng.binomial(n, p).astype(float)
-    return Cells(benchmark, tuple(models), tuple(f"q{i}" for i in range(n_questions)), n, total, total.copy())
+    questions = tuple(f"{benchmark} {i}" for i in range(n_questions))
+    return Cells(benchmark, tuple(models), questions, n, total, total.copy())
 
 
 @pytest.fixture
@@ -382,7 +383,14 @@ def test_the_model_with_the_highest_mean_is_not_behind_another_one():
     unsure[0, ::3], unsure[1, 1::2] = 1, 1
     unsure[1, ::4] = 1
     parts = [
-        Cells(name, ("x", "y"), tuple(f"q{i}" for i in range(right.shape[1])), np.ones(right.shape, int), right, right)
+        Cells(
+            name,
+            ("x", "y"),
+            tuple(f"{name} {i}" for i in range(right.shape[1])),
+            np.ones(right.shape, int),
+            right,
+            right,
+        )
         for name, right in (("sure", sure), ("unsure", unsure))
     ]
     assert hs.combine(parts, "y", "x", weights="equal")["p_value"][-1] < 0.05
