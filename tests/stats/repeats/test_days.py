@@ -74,6 +74,16 @@ def test_days_that_cannot_be_compared_have_a_reason(days, reason):
     assert daily.columns()["day"].tolist() == []
 
 
+def test_models_with_a_day_each_were_not_all_run_on_one_day():
+    """By hand: two models on a day each; and a third one with two days."""
+    runs = [run.select([model]) for run in runs_of(drawn(P, 2)) for model in ("m0", "m1")]
+    days = ["2026-11-02", "2026-11-03", "2026-11-02", "2026-11-03"]
+    each = [replace(run, days={run.models[0]: day}) for run, day in zip(runs, days, strict=True)]
+    assert set(compare_days(each).reasons.values()) == {"no model has runs of two days"}
+    mixed = [*each[:3], replace(each[3], days={"m1": "2026-11-04"})]
+    assert compare_days(mixed).reasons == {"m0": "no two days have runs of the model"}
+
+
 def test_shards_have_no_common_question():
     one = Cells.from_scores("b", ["m"], ["q1", "q2"], [[[1], [0]]])
     two = Cells.from_scores("b", ["m"], ["q3", "q4"], [[[1], [1]]])

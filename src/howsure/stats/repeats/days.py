@@ -31,7 +31,9 @@ __all__ = ["DailyScores", "compare_days"]
 
 #: Why the days of a model are not compared.
 UNDATED, PARTLY_DATED = "no run has a date", "some runs have no date"
-ONE_DAY, NO_COMMON_QUESTION = "all runs were made on one day", "no question was answered on every day"
+ONE_DAY, NO_COMMON_QUESTION = "no two days have runs of the model", "no question was answered on every day"
+#: The same of all models, whose runs were made on one day together or on a day of each.
+ALL_ON_ONE_DAY, EACH_ON_ONE_DAY = "all runs were made on one day", "no model has runs of two days"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +161,9 @@ def compare_days(runs: Sequence[Cells], *, level: float = 0.95) -> DailyScores:
         n_questions.append(len(set.union(*answered)))
         counts |= {(day, model): len(parts) for day, parts in by_day.items()}
     if not days_of:
+        dates = {date for run in runs for date in run.days.values() if date}
+        reason = ALL_ON_ONE_DAY if len(dates) == 1 else EACH_ON_ONE_DAY
+        reasons = {model: reason if why == ONE_DAY else why for model, why in reasons.items()}
         none = np.zeros((0, 0))
         return DailyScores(merged.benchmark, None, none, none, none.astype(int), np.zeros(0, int), reasons)
     names = sorted({day for days in days_of.values() for day in days})
