@@ -22,6 +22,7 @@ from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Results
+from howsure.stats.planning import ModelUsage, compare_costs
 from howsure.stats.prompts.moments import summarize_variants
 from howsure.store.schema import Response
 
@@ -374,3 +375,25 @@ def test_rows_of_the_heatmap_stand_at_the_scores():
     assert dict(zip(data["model"], data["at"], strict=True)) == {m: pytest.approx(s) for m, s in scores.items()}
     assert "cover each other" in " ".join(spec["title"]["subtitle"])
     assert "at" not in rows_of(figures.difficulty(cells()).to_dict(), "digits")
+
+
+def read_axis(chart):
+    """Position and label of each tick of the axis from left to right, as the drawing has them."""
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    axis = re.search(r"role-axis-label.*?role-axis-(?:domain|title)", svg, re.DOTALL)
+    found = re.findall(r'translate\(([-.0-9]+),[-.0-9]+\)"[^>]*>([^<>]*)</text>', axis[0])
+    return {float(at): label for at, label in found}
+
+
+def test_axes_of_few_numbers_have_their_labels():
+    """By hand: two checkpoints, one pair of models, 115 and 265 tokens, three generations."""
+    labels = read_axis(figures.curve(cells(("lab/m step 1", "lab/m step 2"))))
+    assert set(labels.values()) <= {"1", "2"}
+    assert len(labels) == 2
+    labels = [float(label) for label in read_axis(figures.pair_parts(cells(("a", "b")))).values()]
+    assert len(labels) > 1
+    assert max(labels) - min(labels) < 0.2
+    usage = {name: ModelUsage(48, 48, tokens=48 * mean) for name, mean in (("a", 115), ("b", 265))}
+    axis = read_axis(figures.costs(compare_costs(cells(("a", "b")), usage)))
+    assert all(label.isdecimal() for label in axis.values())
+    assert "150" in axis.values()

@@ -13,6 +13,7 @@ from typing import Any, Literal, Required, Self, TypedDict
 
 import altair as alt
 import numpy as np
+from altair.utils.schemapi import UndefinedType
 from numpy.typing import NDArray
 
 #: Okabe and Ito's colours, which no common colour blindness confuses; blue and orange also differ in lightness.
@@ -110,6 +111,38 @@ def round_values(values: Sequence[object] | NDArray[np.generic], digits: int = 7
     """Return the values with 7 significant digits, which is exact enough for drawings and tables."""
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [(float(f"{v:.{digits}g}") if math.isfinite(v) else None) if isinstance(v, float) else v for v in listed]
+
+
+def scale_without_zero(
+    values: Sequence[float] | NDArray[np.generic],
+    *,
+    kind: Literal["linear", "log"] = "linear",
+    nice: bool = True,
+    padding: float = 0,
+) -> alt.Scale:
+    """Return the scale of an axis that need not begin at 0, around the value where all values are one.
+
+    An axis from a number to itself has that number as its only tick, rounded to a whole one.
+
+    >>> scale_without_zero([0.5, 0.5]).domain, scale_without_zero([0.5, 0.6]).domain
+    ([0.45, 0.55], Undefined)
+    """
+    numbers = np.asarray(values, dtype=float)
+    numbers = numbers[np.isfinite(numbers)]
+    domain: list[float] | UndefinedType = alt.Undefined
+    if len(numbers) and np.ptp(numbers) <= 1e-9 * np.max(np.abs(numbers)):
+        margin = 0.1 * abs(float(numbers[0])) or 0.1
+        domain = [float(f"{float(numbers[0]) + sign * margin:.7g}") for sign in (-1, 1)]
+    return alt.Scale(type=kind, zero=False, domain=domain, nice=nice, padding=padding)
+
+
+def count_axis(numbers: Sequence[int] | NDArray[np.integer]) -> alt.Axis:
+    """Return the axis of whole numbers, with a tick at each where these are few.
+
+    Vega puts a tick between 1 and 2, which a format of whole numbers writes as 2.
+    """
+    few = np.unique(np.asarray(numbers)).tolist()
+    return alt.Axis(values=few, format="d") if len(few) <= 7 else alt.Axis(tickMinStep=1, tickCount=7, format="d")
 
 
 def x_channel(

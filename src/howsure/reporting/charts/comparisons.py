@@ -19,6 +19,7 @@ from howsure.reporting.charts.chart_elements import (
     curve_channels,
     finish_chart,
     round_values,
+    scale_without_zero,
     series_channels,
     tooltips,
     x_channel,
@@ -183,8 +184,9 @@ def draw_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
         se_total=np.sqrt(pairs.total / np.where(pairs.n_questions > 0, pairs.n_questions, np.nan))[some],
     )
     few = len(pairs.a) < 300
+    scale = scale_without_zero((pairs.score_a + pairs.score_b)[some] / 2) if not binary else alt.Scale(zero=False)
     points = base.mark_circle(size=40 if few else 18, color=BLUE, opacity=0.9 if few else 0.45).encode(
-        x=x_channel("score", "Mean score of the two models", scale=alt.Scale(zero=False)),
+        x=x_channel("score", "Mean score of the two models", scale=scale),
         y=alt.Y(field="se_total", type="quantitative", title="Standard error of the difference"),
         tooltip=tooltips(model_a="Model", model_b="Model, other", score="Mean score", se_total="Standard error"),
     )
@@ -228,8 +230,9 @@ def draw_pair_parts(pairs: Pairs, *, errors: float | None) -> Chart:
         se=np.concatenate([np.sqrt(pairs.prediction / N)[is_drawn], np.sqrt(np.maximum(pairs.data, 0) / N)[is_drawn]]),
         part=np.repeat(names, n),
     )
+    scale = scale_without_zero((pairs.score_a + pairs.score_b)[is_drawn] / 2)
     points = base.mark_point(filled=True, size=40 if n < 300 else 18, opacity=0.9 if n < 300 else 0.45).encode(
-        x=x_channel("score", "Mean score of the two models", scale=alt.Scale(zero=False)),
+        x=x_channel("score", "Mean score of the two models", scale=scale),
         y=alt.Y(
             field="se", type="quantitative", title="Standard error of the difference", scale=alt.Scale(domainMin=0)
         ),

@@ -16,6 +16,7 @@ from howsure.reporting.charts.chart_elements import (
     ORANGE,
     Chart,
     chart_of_columns,
+    count_axis,
     facet_by_model,
     finish_chart,
     series_channels,
@@ -178,7 +179,7 @@ def draw_run_widths(widths: RunWidths) -> Chart:
     first = find_narrow_runs(widths)
     columns["narrow_at"] = np.array([first[model] or np.nan for model in columns["model"].tolist()])
     base = alt.Chart(chart_of_columns(**columns).data)
-    x = x_channel("n_runs", "Runs", axis=alt.Axis(format="d"))
+    x = x_channel("n_runs", "Runs", axis=count_axis(table["n_runs"]))
     y = alt.Y(field="low", type="quantitative", title=None, scale=alt.Scale(zero=False, padding=5))
     tips = [
         alt.Tooltip(field="n_runs", type="quantitative", title="Runs"),
@@ -230,7 +231,7 @@ def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot
         "spent",
         titles[unit],
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(format="~s", values=_choose_cost_ticks(rows, unit)),
+        axis=alt.Axis(format="~s" if unit != "cost" else ",.6~g", values=_choose_cost_ticks(rows, unit)),
     )
     y = alt.Y(field="se", type="quantitative", title="Standard error of the score", scale=alt.Scale(domainMin=0))
     tips = [
@@ -262,8 +263,12 @@ def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot
 
 
 def _choose_ticks(most: float) -> list[int]:
-    """Return the numbers of generations that have a tick."""
-    return [k for k in (1, 2, 5, 10, 20, 50, 100, 200) if k <= most]
+    """Return the numbers of generations that have a tick: round ones, and the last one.
+
+    >>> _choose_ticks(3), _choose_ticks(11), _choose_ticks(20)
+    ([1, 2, 3], [1, 2, 5, 11], [1, 2, 5, 10, 20])
+    """
+    return [*(k for k in (1, 2, 5, 10, 20, 50, 100, 200) if 1.25 * k <= most), int(most)]
 
 
 def _choose_cost_ticks(rows: Sequence[tuple[str, StudyDesign]], unit: str) -> list[float]:

@@ -16,6 +16,7 @@ from howsure.reporting.charts.chart_elements import (
     Chart,
     chart_of_columns,
     finish_chart,
+    scale_without_zero,
     tooltips,
     x_channel,
     y_names,
@@ -60,7 +61,8 @@ def draw_scores(scores: Scores, order: Sequence[str], limits: tuple[FloatArray, 
         n_generations="Generations",
     )
     # An axis from 0 would leave a few per cent of the width for differences that the intervals are about.
-    scale = alt.Scale(zero=False, nice=False, padding=8)
+    ends = np.concatenate([scores.score[rows], low[rows], high[rows]])
+    scale = scale_without_zero(ends, nice=False, padding=8)
     axis = alt.Axis(tickCount=7, labelBound=True)  # a number that begins beyond the axis would be cut
     bars = base.mark_rule(color=BLUE, strokeWidth=2).encode(
         x=x_channel("low", "Score", axis=axis, scale=scale), x2=alt.X2(field="high"), y=y, tooltip=tips
@@ -106,10 +108,12 @@ def draw_costs(result: CostScores, order: Sequence[str]) -> Chart:
     ]
     positive = bool(np.all(cost > 0))
     kind: Literal["log", "linear"] = "log" if positive and cost.max() > 5 * cost.min() else "linear"
-    scale = alt.Scale(type=kind, zero=False, nice=False, padding=24)
-    axis = alt.Axis(tickCount=5, format="~g", labelOverlap="greedy", grid=False)
+    scale = scale_without_zero(cost, kind=kind, nice=False, padding=24)
+    # "~g" alone has as many digits as tell the ticks apart: 120 and 140 were 1.2e+2 and 1.4e+2.
+    axis = alt.Axis(tickCount=5, format=",.6~g", labelOverlap="greedy", grid=False)
     x = x_channel("cost", _COST_TITLES[result.unit], axis=axis, scale=scale)
-    y_scale = alt.Scale(zero=False, padding=10)
+    ends = np.concatenate([getattr(result, name)[rows] for name in ("score", "low", "high")])
+    y_scale = scale_without_zero(ends, padding=10)
     color = alt.Color(
         field="kind",
         type="nominal",

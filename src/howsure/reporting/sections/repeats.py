@@ -17,8 +17,10 @@ from howsure.reporting.charts.chart_elements import (
     ORANGE,
     Chart,
     chart_of_columns,
+    count_axis,
     facet_by_model,
     finish_chart,
+    scale_without_zero,
     series_channels,
     tooltips,
     x_channel,
@@ -426,8 +428,10 @@ def draw_drift(result: Repeats, order: Sequence[str]) -> Chart:
         run=np.array(result.runs.runs, dtype=object)[run],
         mean=result.runs.mean[:, at].T[model, run],
     )
-    x = x_channel("n", "Run, in the order they were made", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
-    y = alt.Y(field="mean", type="quantitative", title="Score of the run", scale=alt.Scale(zero=False))
+    x = x_channel("n", "Run, in the order they were made", axis=count_axis(np.arange(1, np.bincount(model).max() + 1)))
+    y = alt.Y(
+        field="mean", type="quantitative", title="Score of the run", scale=scale_without_zero(result.runs.mean[:, at])
+    )
     tips = [*tooltips(model="Model"), alt.Tooltip(field="run", type="nominal", title="Run"), *tooltips(mean="Score")]
     channels = series_channels("model", order)
     lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=channels["color"])

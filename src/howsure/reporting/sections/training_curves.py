@@ -12,6 +12,7 @@ from howsure.reporting.charts.chart_elements import (
     Chart,
     chart_of_columns,
     finish_chart,
+    scale_without_zero,
     tooltips,
     x_channel,
 )
@@ -177,10 +178,16 @@ def draw_curve(result: Curve) -> Chart:
     x = x_channel(
         "position",
         f"{title} (log scale)" if is_crowded else title,
-        axis=alt.Axis(tickCount=6, format="~s" if are_numbers else "d", labelOverlap=True, grid=not is_crowded),
+        axis=alt.Axis(
+            tickCount=6,
+            values=positions.tolist() if len(positions) <= 6 and not is_crowded else alt.Undefined,
+            format="~s" if are_numbers else "d",
+            labelOverlap=True,
+            grid=not is_crowded,
+        ),
         scale=alt.Scale(type="log" if is_crowded else "linear", zero=False, nice=False, padding=12),
     )
-    scale = alt.Scale(zero=False, padding=8)
+    scale = scale_without_zero(np.concatenate([table[name] for name in names[:5]]), padding=8)
     y, low, low_again, level_of_reference = (
         alt.Y(field=name, type="quantitative", title="Score", scale=scale)
         for name in ("score", "low", "low_prediction", "reference")
