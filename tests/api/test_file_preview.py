@@ -99,6 +99,18 @@ def test_what_cannot_be_read_is_said(tmp_path):
         hs.preview(path)
 
 
+def test_a_table_of_a_folder_that_cannot_be_read_is_left_out_with_a_line(tmp_path):
+    """It ended the preview, where score leaves it out; alone in its folder, or named itself, it is an error."""
+    (tmp_path / "a.csv").write_text("model,score\nx,.4\ny,.5\n")
+    for path in (tmp_path, tmp_path / "a.csv"):
+        with pytest.raises(InputError, match="no column for 'question'"):
+            hs.preview(path)
+    (tmp_path / "b.csv").write_text("model,question,score\nx,1,1\ny,1,0\n")
+    shown = hs.preview(tmp_path)
+    assert "a.csv: left out: no column for 'question'" in " ".join(str(shown).split())
+    assert "benchmark b: 2 models" in str(shown)
+
+
 def test_run_folders_and_logs_are_described_in_a_few_lines(tmp_path):
     (tmp_path / "t.csv").write_text("model,question,score\na,1,1\na,2,0\nb,1,1\nb,2,1\n")
     hs.convert(tmp_path / "t.csv", tmp_path / "run")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError, describe_omission
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.sources import Source, TableSource, find_sources
@@ -113,11 +113,8 @@ def preview(
     if len(sources) > _N_READ:
         lines.append(f"the first {_N_READ} were read for what follows")
         sources = sources[:_N_READ]
-    tables = [
-        (source, describe_table(source.path, source.columns, source.names))
-        for source in sources
-        if isinstance(source, TableSource) and isinstance(source.path, Path)
-    ]
+    tables, sources, left_out = _describe_tables(sources)
+    lines += left_out
     taken_as: tuple[tuple[str, str, str, str], ...] = ()
     if tables:
         table, content = tables[0]
@@ -141,6 +138,28 @@ def preview(
     given = {"as-benchmark": benchmark, "model": model, "scale": None if scale is None else f"{scale:g}"}
     options += [f"--{name} {shlex.quote(value)}" for name, value in given.items() if value is not None]
     return FilePreview(str(path), taken_as, tuple(dict.fromkeys(lines)), " ".join(["howsure", *action, *options]))
+
+
+def _describe_tables(
+    sources: Sequence[Source],
+) -> tuple[list[tuple[TableSource, TableContent]], list[Source], list[str]]:
+    """Return what the tables hold, the sources that can be read, and a line on each table of a folder that cannot."""
+    tables: list[tuple[TableSource, TableContent]] = []
+    readable: list[Source] = []
+    faults: list[InputError] = []
+    for source in sources:
+        if isinstance(source, TableSource) and isinstance(source.path, Path):
+            try:
+                tables.append((source, describe_table(source.path, source.columns, source.names)))
+            except InputError as error:
+                if not source.is_optional:
+                    raise
+                faults.append(error)
+                continue
+        readable.append(source)
+    if faults and not readable:
+        raise faults[0]
+    return tables, readable, [f"{error.where}: {describe_omission(error)}" for error in faults]
 
 
 def _name_kind(source: Source) -> str:
