@@ -166,6 +166,15 @@ def test_files_of_one_model_with_the_same_ids_of_a_benchmark_are_generations(tmp
     assert (cells.benchmark, cells.n.tolist()) == ("gsm8k", [[2] * 10] * 2)
 
 
+@pytest.mark.parametrize("form", ["{model}_run{number}", "seed-{number}.{model}", "2026-11-{number}_{model}"])
+def test_files_that_number_the_runs_of_models_are_generations(tmp_path, form):
+    for number in ("01", "02"):
+        for model in ("gpt", "llama"):
+            write(tmp_path / f"exam/{form.format(model=model, number=number)}.csv", scores(20, model=model))
+    [cells] = hs.read(tmp_path / "exam")
+    assert (cells.benchmark, cells.models, cells.n.tolist()) == ("exam", ("gpt", "llama"), [[2] * 20] * 2)
+
+
 def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):
     for benchmark, n in (("gsm8k", 8), ("mmlu", 30)):
         write(tmp_path / f"gpt/{benchmark}.csv", scores(n))

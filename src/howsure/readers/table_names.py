@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from howsure.errors import InputError
 from howsure.tables.read_table import TableNames, describe_table
 from howsure.tables.table_files import is_glob, match_pattern, name_table
+from howsure.tables.wide import find_repeats
 
 if TYPE_CHECKING:
     from howsure.readers.sources import TableSource
@@ -281,6 +282,8 @@ def _name_separately(
     if not several or (not singles and len(several) == 1):
         return [*groups, *beside]
     shared, is_last = _find_shared_words(several, singles)
+    if _are_repeats(several, shared):
+        return [[file for group in several for file in group], *singles]
     words_of = [
         _find_words(single, [one for one in (*several, *singles) if one is not single], is_last=is_last)
         for single in singles
@@ -321,6 +324,14 @@ def _find_shared_words(
         candidates.append([words if shared.count(words) == 1 else () for words in shared])
     is_last = sum(map(bool, candidates[1])) > sum(map(bool, candidates[0]))
     return candidates[is_last], is_last
+
+
+def _are_repeats(groups: Sequence[Sequence[_File]], shared: Sequence[Sequence[str]]) -> bool:
+    """Return whether groups of the same questions differ in the number of a run or a day, such as _run1 and _run2."""
+    if len(groups) < 2 or not all(_have_same_questions(group[0], groups[0][0]) for group in groups):
+        return False
+    names = ["_".join(words) for words in shared]
+    return len(find_repeats(names)) == len(names) or all(word.isdecimal() for words in shared for word in words or "-")
 
 
 def _find_words(group: Sequence[_File], others: Sequence[Sequence[_File]], *, is_last: bool) -> tuple[str, ...]:
