@@ -62,6 +62,7 @@ MODULES = (
     "borrow_attack",
     "label_errors",
     "copies",
+    "shared_seeds",
     "inspect_stopping",
     "published_forms",
     "variants",

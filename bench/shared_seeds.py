@@ -1,0 +1,97 @@
+"""Count how often intervals hold the score where questions of a repetition share a seed, and how often one is warned.
+
+Generations of N questions in k repetitions, P(correct) from Beta(.6, .4). *One seed*: in each repetition one uniform
+number u is drawn, and a share of the questions is right where u < P(correct), as where a program or a server begins
+each repetition with its seed anew; the others are drawn independently. *Independent*: all are.
+
+The interval is that of `howsure.score` for these questions, whose truth is the mean P(correct); *times too narrow* is
+the standard deviation of the score over the evaluations, over the root of its mean squared error as printed. A warning
+is given where the test that is run when results are read has p below .001.
+
+`python bench/shared_seeds.py` prints the table; a claim that fails ends it with an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import howsure
+from checked_tables import Checks, markdown, print_sections
+from howsure.stats.repeats.independence import CHANCE, find_shared_noise
+
+Array = NDArray[np.float64]
+
+
+class Design(NamedTuple):
+    """Questions, repetitions, and the share of the questions that share a seed."""
+
+    n_questions: int
+    n_generations: int
+    shared: float
+
+
+DESIGNS = (
+    Design(100, 5, 1.0),
+    Design(40, 3, 1.0),
+    Design(100, 5, 0.2),
+    Design(30, 20, 0.0),
+    Design(40, 3, 0.0),
+    Design(100, 5, 0.0),
+    Design(500, 10, 0.0),
+)
+
+
+class Evaluation(NamedTuple):
+    """Score of one evaluation, its true mean, its printed standard error, whether it is covered, and warned of."""
+
+    score: float
+    truth: float
+    se: float
+    is_covered: bool
+    is_warned: bool
+
+
+def evaluate(design: Design, rng: np.random.Generator) -> Evaluation:
+    """Return what howsure says of one evaluation."""
+    N, k = design.n_questions, design.n_generations
+    p = rng.beta(0.6, 0.4, N)
+    u = np.where(np.arange(N)[:, None] < design.shared * N, rng.random(k), rng.random((N, k)))
+    right = (u < p[:, None]).astype(float)
+    cells = howsure.Cells.from_scores("demo", ["m"], [f"q{i}" for i in range(N)], right[None].tolist())
+    result = howsure.score(cells, claim="these-questions")
+    (low,), (high,) = (np.asarray(result[name], float) for name in ("low", "high"))
+    assert cells.outcomes is not None
+    warned, _ = find_shared_noise(cells.outcomes[0])
+    truth = float(p.mean())
+    return Evaluation(float(result["score"][0]), truth, float(result["se"][0]), low <= truth <= high, warned < CHANCE)
+
+
+def sections(*, quick: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the title and the table, and raise AssertionError where a claim does not hold."""
+    checks, rows = Checks(), []
+    n = 60 if quick else 2000
+    for i, design in enumerate(DESIGNS):
+        rng = np.random.default_rng([7, i])
+        each = [evaluate(design, rng) for _ in range(n)]
+        covered, warned = (np.mean([getattr(one, name) for one in each]) for name in ("is_covered", "is_warned"))
+        spread = np.sqrt(np.mean([(one.score - one.truth) ** 2 for one in each]))
+        factor = spread / np.sqrt(np.mean([one.se**2 for one in each]))
+        name = "independent" if not design.shared else f"one seed for {design.shared:.0%} of the questions"
+        error = np.sqrt(covered * (1 - covered) / n)
+        rows.append(
+            [name, design.n_questions, design.n_generations, f"{covered:.3f}", f"{factor:.1f}", f"{warned:.4f}"]
+        )
+        if not design.shared:
+            checks.check(covered >= 0.93 - 3 * error, f"{design}: covers {covered:.3f}")
+            checks.check(warned <= 0.002 + 3 * np.sqrt(0.002 / n), f"{design}: {warned:.4f} are warned of")
+    columns = ["generations", "questions", "repetitions", "covered", "times too narrow", "warned of"]
+    yield f"Shared seeds: {n:,} evaluations of each design, these questions", markdown(columns, rows)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    print_sections(sections)
