@@ -275,6 +275,8 @@ def test_widths_by_the_number_of_runs_are_drawn():
     assert "a: never below 0.2" in caption
     with pytest.raises(InputError, match="run_widths"):
         figures.run_widths(result, benchmark="other")
+    with pytest.raises(InputError, match=r"figures.run_widths\(howsure.run_widths\(results\)\)"):
+        figures.run_widths(howsure.score(cells()))
 
 
 def test_parts_of_the_error_of_close_pairs_and_of_all():

@@ -622,14 +622,17 @@ def run_widths(widths: RunWidths | Results, *, benchmark: str | None = None) -> 
     ----------
     Blackwell, Barry and Cohn (2024), Towards reproducible LLM evaluation, figure 1.
     """
-    parts = widths.parts if isinstance(widths, Results) else (widths,)
+    parts: Sequence[object] = widths.parts if isinstance(widths, Results) else (widths,)
     fitting = [
         part
         for part in parts
         if isinstance(part, RunWidths) and (benchmark is None or part.each[0].benchmark == benchmark)
     ]
     if len(fitting) != 1:
-        remedy = "name one with benchmark=, of a result of howsure.run_widths"
+        if not any(isinstance(part, RunWidths) for part in parts):
+            what, remedy = "no result of run_widths", "give one: figures.run_widths(howsure.run_widths(results))"
+            raise InputError(what, where="howsure.figures.run_widths", remedy=remedy)
+        remedy = "name one of its benchmarks with benchmark="
         raise InputError(f"{len(fitting)} results of runs", where="run_widths", remedy=remedy)
     goal = fitting[0].goal
     caption = "; ".join(

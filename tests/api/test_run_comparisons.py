@@ -230,10 +230,15 @@ def test_providers_of_two_sources_with_one_model_each_need_no_names():
     for other, name in ((replace(second, models=("m",)), "m"), (second, "n"), (both, "m")):
         [row] = hs.providers(first, other=other)
         assert (row["model_a"], row["model_b"], row["difference"]) == ("m", name, 0.25)
+    [row] = hs.providers(both, other=first)  # k is on one side only
+    assert (row["model_a"], row["model_b"], row["difference"]) == ("m", "m", -0.25)
     with pytest.raises(InputError, match="no model is named as a; name one of k, m"):
-        hs.providers(both, other=first)
+        hs.providers(both, other=both)
+    for one, other, words in ((both, second, "k, m, and n"), (second, both, "n, and k, m")):
+        with pytest.raises(InputError, match=f"no model is on both sides: {words}; name one of each"):
+            hs.providers(one, other=other)
     with pytest.raises(InputError, match="no model is named as b; name one of k, m"):
-        hs.providers(second, other=both)
+        hs.providers(second, "n", other=both)
 
 
 def test_providers_takes_one_benchmark_of_two_names_as_the_same():

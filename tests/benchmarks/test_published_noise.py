@@ -141,4 +141,9 @@ def test_the_command(howsure):
 def test_a_plan_refuses_a_difference_that_scores_cannot_have():
     with pytest.raises(InputError, match=r"--detect 2: a difference of 2 with scores from 0 to 1"):
         hs.plan(like="math500", accuracy=0.7, detect=2)
+    pilot = hs.Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
+    with pytest.raises(InputError, match=r"--detect 5: a difference of 5 with scores from 0 to 1"):
+        hs.plan(pilot, detect=5)
+    ratings = hs.Cells.from_scores("b", ["a", "b"], ["1", "2", "3"], [[[9], [4], [8]], [[7], [4], [2]]])
+    assert hs.plan(ratings, detect=5, available=1000).parts[0].best.n_questions > 0
     assert hs.plan(like="math500", accuracy=0.7, detect=0.05).parts[0].best.n_questions > 30

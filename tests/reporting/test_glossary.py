@@ -6,6 +6,7 @@ Names of columns are read from the syntax tree of each method `columns`, not fro
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -106,6 +107,12 @@ def test_an_explanation_has_the_meaning_of_each_command():
     assert "Questions of the benchmark" in text
     assert "gate: Generations of the candidate" in text
     assert explain_columns(["se", "df"])["column"].tolist() == ["se", "df"]
+    # Lines are wrapped once for a narrow window: the first word of the next one does not fit.
+    lines = explain_columns("p_value").fit_text(60).splitlines()
+    assert max(map(len, lines)) <= 60
+    pairs = [(line, following.split()[0]) for line, following in itertools.pairwise(lines) if following[:4] == " " * 4]
+    assert len(pairs) > 1
+    assert all(len(f"{line} {word}") > 60 for line, word in pairs)
     assert len(explain_columns()) == len(read_columns())
     with pytest.raises(UnknownNameError, match="n_missing"):
         explain_columns(["n_mising"])

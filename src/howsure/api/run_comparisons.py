@@ -285,8 +285,8 @@ def providers(
     data
         Runs, as for `howsure.repeats`.
     a, b
-        Labels of the model at the two providers. With `other`, `a` may be left out where `data` has one model, and `b`
-        where both call it alike or `other` has one model.
+        Labels of the model at the two providers. With `other`, both may be left out where one model is on both sides,
+        `a` where `data` has one model, and `b` where both call it alike or `other` has one model.
     other
         Runs at the provider of `b`; None takes them from `data`.
     level
@@ -334,6 +334,8 @@ def providers(
         raise InputError("the same runs on both sides", where="providers", remedy="name another model as b")
     first = to_runs(data)
     second = first if other is None else _name_alike(first, to_runs(other))
+    if a is None and b is None:
+        a = _find_common_model(first, second)
     a = _choose_model(first, a, "a")
     b = a if b is None and a in _list_models(second) else _choose_model(second, b, "b")
     sides = ((first, a), (second, b))
@@ -370,6 +372,22 @@ def providers(
 def _list_models(runs: Mapping[str, Sequence[Cells]]) -> list[str]:
     """Return the models of all runs, sorted."""
     return sorted({model for each in runs.values() for run in each for model in run.models})
+
+
+def _find_common_model(first: Mapping[str, Sequence[Cells]], second: Mapping[str, Sequence[Cells]]) -> str | None:
+    """Return the only model that both sides have, None where there is none to choose.
+
+    Raises
+    ------
+    InputError
+        If a side has several models and the sides have none in common.
+    """
+    models, others = _list_models(first), _list_models(second)
+    common = sorted({*models} & {*others})
+    if common or len(models) == len(others) == 1 or not (models and others):
+        return common[0] if len(common) == 1 else None
+    what = f"no model is on both sides: {', '.join(models[:5])}, and {', '.join(others[:5])}"
+    raise InputError(what, where="providers", remedy="name one of each, with a and b (--a and --b)")
 
 
 def _choose_model(runs: Mapping[str, Sequence[Cells]], name: str | None, argument: str) -> str:

@@ -158,7 +158,20 @@ def plan(
     """
     check_level(level)
     pilot = _open_pilot(pilot)
-    if detect is not None and detect > 1 and (like is not None or accuracy is not None):
+    noises = _estimate_noise(
+        pilot,
+        a=a,
+        b=b,
+        accuracy=accuracy,
+        temperature=temperature,
+        like=like,
+        available=available,
+        max_variants=max_variants,
+        claim=claim,
+        borrow=borrow,
+        is_pair=detect is not None,
+    )
+    if detect is not None and detect > 1 and any(noise.unit for noise in noises):
         raise InputError(
             f"a difference of {detect:g} with scores from 0 to 1",
             where=f"--detect {detect:g}",
@@ -183,19 +196,7 @@ def plan(
                 every=every,
                 assurance=assurance,
             )
-            for noise in _estimate_noise(
-                pilot,
-                a=a,
-                b=b,
-                accuracy=accuracy,
-                temperature=temperature,
-                like=like,
-                available=available,
-                max_variants=max_variants,
-                claim=claim,
-                borrow=borrow,
-                is_pair=detect is not None,
-            )
+            for noise in noises
         )
     )
 
@@ -391,12 +392,13 @@ def draw_questions(reference: Cells, n: int, *, seed: int = 0) -> tuple[str, ...
 
 
 class _Noise(NamedTuple):
-    """Variance components of one benchmark, and the questions and prompt variants that a design may have."""
+    """Variance components of one benchmark, the questions and prompt variants of a design, and if scores are 0 to 1."""
 
     components: VarianceComponents
     n_questions: int | None
     n_variants: int
     models: tuple[str, ...] = ()
+    unit: bool = True
 
 
 def _replace_designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyDesign]) -> planning.StudyPlan:
@@ -501,7 +503,7 @@ def _estimate_noise(
                 1,
             )
         n_available = n_questions if available is None else available
-        result.append(_Noise(components, n_available, n_variants, tuple(names)))
+        result.append(_Noise(components, n_available, n_variants, tuple(names), data.unit))
     return result
 
 
@@ -528,6 +530,7 @@ def _assume_noise(
                 borrowing.components_of_reference(one, models=models, claim=claim),
                 len(one.questions) if available is None else available,
                 1,
+                unit=one.unit,
             )
             for one in references
         ]

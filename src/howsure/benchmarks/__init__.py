@@ -47,7 +47,7 @@ _BUILT_IN = {
         "direction",
         "Directions along an edge: own questions, after Cohn and Blackwell 2024",
     ),
-    "population": (1000, "numeric", "Sums of two numbers, as many as are asked for: `size`, up to a million"),
+    "population": (1000, "numeric", "Sums of two numbers; `size`: how many"),
 }
 
 

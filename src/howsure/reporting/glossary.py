@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from howsure.errors import UnknownNameError
+from howsure.stats.core.printed_width import find_printed_width
 from howsure.stats.core.results import Columns, Result, make_columns
 
 __all__ = ["CURVES", "TERMS", "ColumnMeaning", "Explanations", "explain_columns", "list_report_columns", "read_columns"]
@@ -89,17 +90,22 @@ class Explanations(Result):
         return make_columns(len(each), column=self.names, meaning=meanings, **described)
 
     def __str__(self) -> str:
-        return "\n\n".join(_format_meaning(name, read_columns()[name]) for name in self.names)
+        return self.fit_text(find_printed_width())
+
+    def fit_text(self, width: int | None) -> str:
+        """Return a paragraph for each column, in lines of at most `width` characters, and of 80."""
+        meanings = read_columns()
+        return "\n\n".join(_format_meaning(name, meanings[name], min(width or 80, 80)) for name in self.names)
 
 
-def _format_meaning(name: str, column: ColumnMeaning) -> str:
-    """Return the meaning of a column in lines of at most 80 characters."""
+def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:
+    """Return the meaning of a column in lines of at most `width` characters."""
     parts = [f"{name}: {column.meaning}", *(f"  in {command}: {text}" for command, text in column.also.items())]
     parts.append(f"  unit: {column.unit}")
     if column.formula:
         parts.append(f"  formula: {column.formula}")
     parts.append(f"  more: docs/{column.page}")
-    return "\n".join(line for part in parts for line in textwrap.wrap(part, 80, subsequent_indent="    "))
+    return "\n".join(line for part in parts for line in textwrap.wrap(part, width, subsequent_indent="    "))
 
 
 def explain_columns(names: Sequence[str] | str = ()) -> Explanations:

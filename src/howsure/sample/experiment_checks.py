@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.model_config import LOCAL_KINDS, ModelConfig, find_key, open_model
 from howsure.sample.model_job import RequestSize, build_request
 from howsure.sample.prices import format_dollars
+from howsure.sample.progress import format_duration
 from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.sample.scored_rows import score_reply
 from howsure.stats.core.results import Columns, Result, make_columns
@@ -161,7 +163,7 @@ def check_experiment(
         else:
             checks.append(_describe_estimate(estimate))
     checks += [_check_disk(folder, estimate), *_check_open_files(experiment)]
-    trials = _list_trials(experiment, plans)
+    trials = _list_trials(experiment, plans, estimate)
     each = [_check_model(trial, sends=sends, environ=environ) for trial in trials]
 
     async def check_all() -> list[_ModelChecks]:
@@ -299,6 +301,8 @@ class _Trial(NamedTuple):
     others: int
     """Further configurations of the same model, which only differ in their decoding settings."""
     plan: SamplingPlan | None
+    n_requests: int = 0
+    """Requests that the run sends to this model, in all its settings; 0 where they are unknown."""
 
 
 class _ModelChecks(NamedTuple):
@@ -308,7 +312,7 @@ class _ModelChecks(NamedTuple):
     n_requests: int = 0
 
 
-def _list_trials(experiment: Experiment, plans: Sequence[SamplingPlan]) -> list[_Trial]:
+def _list_trials(experiment: Experiment, plans: Sequence[SamplingPlan], estimate: Estimate | None) -> list[_Trial]:
     """Return each model at each address once, with the configuration that requests the most generations."""
     groups: dict[tuple[str, ...], list[tuple[ModelConfig, SamplingPlan | None]]] = {}
     sources: list[tuple[tuple[ModelConfig, ...], SamplingPlan | None]]
@@ -319,10 +323,14 @@ def _list_trials(experiment: Experiment, plans: Sequence[SamplingPlan]) -> list[
         for config in models:
             key = (config.kind, config.base_url, config.name, config.key_env, config.mode)
             groups.setdefault(key, []).append((config, of_models))
+    requests: Counter[str] = Counter()
+    for row in estimate.models if estimate is not None else ():
+        requests[row.model] += row.requests
     trials = []
     for group in groups.values():
         config, chosen = max(group, key=lambda pair: pair[0].generations)
-        trials.append(_Trial(config, len({other.label for other, _ in group}) - 1, chosen))
+        labels = {other.label for other, _ in group}
+        trials.append(_Trial(config, len(labels) - 1, chosen, sum(requests[label] for label in labels)))
     if experiment.judge is not None:
         trials.append(_Trial(experiment.judge.model, 0, None))
     return trials
@@ -437,9 +445,14 @@ def _describe_reply(trial: _Trial, label: str, request: Request, reply: Reply) -
     """Yield what a reply shows: time, tokens, honoured `n`, limits, a cache, and whether an answer was read."""
     config, n, received = trial.config, len(request.generations), len(reply.choices)
     seconds = f" in {reply.seconds:.1f} s" if reply.seconds is not None else ""
+    of_run = ""
+    if reply.seconds is not None and trial.n_requests > 1:
+        # The dry run assumes requests at once, which a server on a laptop may answer one by one.
+        duration = format_duration(trial.n_requests * reply.seconds)
+        of_run = f"; the {trial.n_requests:,} requests of the run would take {duration} one by one"
     version = f" as {shorten(reply.model, most=60)}" if reply.model and reply.model != config.name else ""
     address = mask_address(config.base_url) or "its provider"
-    yield ExperimentCheck("endpoint", "ok", f"{label}: {address} replied{seconds}{version}")
+    yield ExperimentCheck("endpoint", "ok", f"{label}: {address} replied{seconds}{version}{of_run}")
     if n > 1 and received >= n:
         yield ExperimentCheck("n", "ok", f"{label}: {n} of {n} generations in one request")
     elif n > 1:
