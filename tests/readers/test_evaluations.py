@@ -155,3 +155,18 @@ def test_a_run_that_was_scored_again_keeps_no_note_on_the_scores_of_its_logs(tmp
 def test_one_name_in_place_of_a_list_of_benchmarks_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"the text 'demo'; give a list: \['demo'\]"):
         hs.read(tmp_path, benchmarks="demo")
+
+
+def test_notes_on_the_range_of_scores_and_on_copies_are_those_of_their_benchmark(tmp_path):
+    """A table of scores of 0 and 1, of ratings, and of copies: the page of each benchmark has its own notes only."""
+    rows = [f"plain,m,{q},{g},{(q + g) % 2}" for q in range(30) for g in (1, 2)]
+    rows += [f"rated,m,r{q},1,{q % 5 + 1}" for q in range(30)]
+    rows += [f"copied,m,c{q},{g},{int(q % 10 < 6)}" for q in range(200) for g in (1, 2, 3, 4)]
+    (tmp_path / "t.csv").write_text("\n".join(["benchmark,model,question,generation,score", *rows]) + "\n")
+    results = hs.read(tmp_path / "t.csv")
+    with pytest.warns(HowsureWarning):
+        results.cells()
+    assert results.notes("plain") == []
+    assert [note.count("scores are from 1 to 5") for note in results.notes("rated")] == [1]
+    [note] = results.notes("copied")
+    assert "all generations of each question have the same score" in note
