@@ -175,6 +175,30 @@ def test_files_that_number_the_runs_of_models_are_generations(tmp_path, form):
     assert (cells.benchmark, cells.models, cells.n.tolist()) == ("exam", ("gpt", "llama"), [[2] * 20] * 2)
 
 
+@pytest.mark.parametrize(
+    ("names", "more", "models"),
+    [
+        (["run1", "run2", "run3"], {"model": "gpt"}, ("gpt",)),
+        (["seed_7", "seed_42", "seed_43"], {}, ("exam",)),
+        (["gpt_run1", "gpt_run2", "gpt_run3", "o_run1", "o_run2", "o_run3"], {}, ("gpt", "o")),
+    ],
+)
+def test_files_that_number_runs_are_generations_without_names_of_models_too(tmp_path, names, more, models):
+    for name in names:
+        write(tmp_path / f"exam/{name}.csv", scores(20, **more))
+    data = hs.read(tmp_path / "exam")
+    [cells] = data
+    assert (cells.benchmark, cells.models, cells.n.tolist()) == ("exam", models, [[3] * 20] * len(models))
+    assert set(hs.repeats(data)["n_runs"]) == {3}
+
+
+@pytest.mark.parametrize("names", [["gpt4", "gpt5"], ["llama-7b", "llama-8b"], ["step100", "step200"]])
+def test_files_with_other_numbers_are_models(tmp_path, names):
+    for name in names:
+        write(tmp_path / f"exam/{name}.csv", scores(20))
+    assert content(hs.read(tmp_path / "exam")) == {"exam": (tuple(names), 20)}
+
+
 def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):
     for benchmark, n in (("gsm8k", 8), ("mmlu", 30)):
         write(tmp_path / f"gpt/{benchmark}.csv", scores(n))

@@ -159,7 +159,8 @@ def _group_files(files: Sequence[_File]) -> list[list[_File]]:
         fitting = [
             group
             for group in groups
-            if _have_same_questions(file, group[0]) and all(_have_other_models(file, one) for one in group)
+            if _have_same_questions(file, group[0])
+            and all(_have_other_models(file, one) or _are_runs(file, one) for one in group)
         ]
         if fitting:
             # Where the ids are those of several groups, the names of the files tell them apart.
@@ -188,6 +189,12 @@ def _have_other_models(a: _File, b: _File) -> bool:
     return a.models is None or b.models is None or a.models.isdisjoint(b.models)
 
 
+def _are_runs(a: _File, b: _File) -> bool:
+    """Return whether two files of a folder are runs of the same models by their names, such as run1 and run2."""
+    runs = find_repeats([a.stem, b.stem], has_numbers=False)
+    return a.models == b.models and a.path.parent == b.path.parent and len({run.model for run in runs.values()}) == 1
+
+
 def _name_group(group: Sequence[_File], files: Sequence[_File]) -> Mapping[Path, tuple[str, str]]:
     """Return the benchmark and the model of each file of a group."""
     stems = {file.stem for file in group}
@@ -200,8 +207,11 @@ def _name_group(group: Sequence[_File], files: Sequence[_File]) -> Mapping[Path,
         is_only = all(file.stem in stems for file in files)
         benchmark = parent if is_only and _is_general(group[0].stem) else group[0].stem
         return {file.path: (benchmark, file.folder) for file in group}
-    benchmark = next(iter(folders)).name if len(folders) == 1 else _name_common(folders)
-    return {file.path: (benchmark or "table", file.stem) for file in group}
+    benchmark = (next(iter(folders)).name if len(folders) == 1 else _name_common(folders)) or "table"
+    runs = find_repeats(sorted(stems), has_numbers=False)
+    if len(folders) == 1 and len(runs) == len(stems):
+        return {file.path: (benchmark, runs[file.stem].model or benchmark) for file in group}
+    return {file.path: (benchmark, file.stem) for file in group}
 
 
 def _name_single(file: _File, files: Sequence[_File]) -> tuple[str, str]:
@@ -423,9 +433,10 @@ def _describe_group(group: Sequence[_File], names: Mapping[Path, tuple[str, str]
     benchmark = names[group[0].path][0]
     line = f"{len(group)} files have the same question ids and are read as one benchmark, {benchmark!r}"
     if all(file.models is None for file in group):
-        models = [names[file.path][1] for file in group]
+        models = list(dict.fromkeys(names[file.path][1] for file in group))
         more = f" and {len(models) - _N_NAMED} more" if len(models) > _N_NAMED else ""
-        line += f", with a model for each: {', '.join(models[:_N_NAMED])}{more}"
+        of = "a model for each:" if len(models) == len(group) else "runs of"
+        line += f", with {of} {', '.join(models[:_N_NAMED])}{more}"
     return f"{line} (--as-benchmark and --model give other names)"
 
 
