@@ -109,12 +109,18 @@ def test_effects_that_cannot_be_told_are_not_drawn():
 
 
 def test_swaps_of_one_pair_and_of_several():
-    made = cube([[1, 1, 1, 0.5], [0.5, 0.5, 0.5, 1]])
+    half = [[q % 2] * 2 for q in range(40)]  # half of the questions are always right, and the others never
+    right = [[1, 1]] * 40
+    scores = [zip(*variants, strict=True) for variants in ([right, right, right, half], [half, half, half, right])]
+    questions, variants_ = [f"q{i}" for i in range(40)], ["v0", "v1", "v2", "v3"]
+    made = Cube.from_scores("b", ("large", "small"), questions, variants_, [list(map(list, rows)) for rows in scores])
     text = describe_rank_flips(estimate_rank_flips(made), 1)
     assert text.startswith(
         "large and small are in the other order under 25% of the 4 prompts (a tie counts half); the noise alone would do so"
     )
     assert "A true flip under some prompt is sure at 95%" in text
+    no_rest = describe_rank_flips(estimate_rank_flips(cube([[1, 1, 1, 0.5], [0.5, 0.5, 0.5, 1]])), 1)
+    assert "is not sure at 95%" in no_rest  # all questions are alike: nothing says how far chance moves a prompt
     three = Cube.from_means("b", ["a", "b", "c"], ["v1", "v2"], np.array([[0.9, 0.1], [0.5, 0.5], [0.4, 0.45]]))
     text = describe_rank_flips(estimate_rank_flips(three), 2)
     # a over b and a over c turn round; b stays above c
