@@ -276,6 +276,22 @@ def test_elements_across_chunks(tmp_path, monkeypatch):
         list(file_formats.read_json_array(path, dict, pytest.fail, under="states"))
 
 
+@pytest.mark.parametrize("under", ["", "states"])
+def test_a_list_that_is_cut_anywhere_says_so(tmp_path, under):
+    """Also behind a record and its comma, where all that is left can be read."""
+    records = [{"a": place} for place in range(3)]
+    whole = json.dumps({under: records} if under else records, indent=2)
+    path = tmp_path / "array.json"
+    for length in range(len(whole)):
+        path.write_text(whole[:length])
+        told = []
+        try:
+            found = list(file_formats.read_json_array(path, dict, told.append, under=under))
+        except InputError:
+            continue
+        assert told or found == records, whole[:length]
+
+
 def test_a_torn_gzip_breaks_off_and_says_so(tmp_path, monkeypatch):
     import gzip
 

@@ -303,8 +303,10 @@ def _split_array(path: Path, indent: bytes, under: str, note: Note) -> Iterator[
         note(f"{path.name} breaks off ({str(error)[:80]}): the rest is lost")
     *parts, rest = rest.split(end + b",\n")
     yield from (part + end for part in parts)
-    last, closed, _ = rest.rpartition(end)
+    last, closed, after = rest.rpartition(end)
     yield last + end if closed else rest
+    if closed and not after.lstrip().startswith(b"]"):
+        note(f"{path.name} breaks off behind a record: those that came after it are lost")
 
 
 def _read_array(path: Path, under: str) -> list[dict[str, Any]]:
