@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from howsure.stats.comparisons import compare_unpaired
+from howsure.stats.comparisons import compare, compare_unpaired
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score
 
@@ -109,3 +109,16 @@ def test_scores_of_another_scale_without_variation_have_no_interval():
     )
     assert np.isnan([result["low"][0], result["high"][0], result["p_value"][0]]).all()
     assert "no variation was seen" in result["note"][0]
+
+
+def test_columns_are_those_of_two_models_of_three_at_the_level():
+    """One question is common: p of the paired test is that of `compare`, and scores are means of each model's questions."""
+    scores = {"a": [[1], [1], [1]], "b": [[1, 0], [0, 0], []], "c": [[], [1, 1], [0, 1]]}
+    cells = Cells.from_scores("demo", [*scores], ["q0", "q1", "q2"], [*scores.values()])
+    columns = compare_unpaired(cells, "b", "c", level=0.8).columns()
+    assert (columns["model_a"], columns["model_b"]) == (["b"], ["c"])
+    assert [columns["score_a"][0], columns["score_b"][0]] == pytest.approx([0.25, 0.75])
+    assert columns["p_value_paired"] == pytest.approx(compare(cells, "b", "c").columns()["p_value"], nan_ok=True)
+    assert "some questions are not common" in columns["note"][0]
+    wide = compare_unpaired(cells, "a", "b", level=0.99).columns()
+    assert wide["high"][0] > compare_unpaired(cells, "a", "b", level=0.8).columns()["high"][0]

@@ -452,6 +452,8 @@ def test_sums_of_decimals_leave_no_rounding_in_components(missing):
 
     both = components(a + b)
     assert both.interaction == [0]
+    assert both.fit.question_score[0] == pytest.approx((a + b).mean(axis=1))
+    assert both.fit.variant_score[0] == pytest.approx((a + b).mean(axis=0))
     assert min(both.question[0], both.variant[0]) > 0.01
     assert [components(a + 0 * b).variant[0], components(0 * a + b).question[0]] == [0, 0]
     effect = 0.01 * np.random.default_rng(0).normal(size=(12, 4))
