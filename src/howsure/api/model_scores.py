@@ -21,6 +21,7 @@ from howsure.api.result_selection import (
 from howsure.errors import HowsureWarning, InputError
 from howsure.readers.evaluations import Evaluations, to_cells, to_runs
 from howsure.readers.sources import Data
+from howsure.readers.table_names import is_running_number
 from howsure.safe_text import inflect_text
 from howsure.stats import borrowing, comparisons
 from howsure.stats import repeats as run_statistics
@@ -546,8 +547,8 @@ def combine(
 
 
 def _warn_of_same_questions(benchmarks: Sequence[Cells]) -> None:
-    """Name benchmarks with common question ids, which may be the same questions; numbers are ids of any benchmark."""
-    ids = [{question for question in cells.questions if not question.isdigit()} for cells in benchmarks]
+    """Name benchmarks with common question ids, which may be the same questions, unless these are running numbers."""
+    ids = [{question for question in cells.questions if not is_running_number(question)} for cells in benchmarks]
     pairs_of = [(i, j) for i, j in itertools.combinations(range(len(ids)), 2) if len(ids[i] & ids[j]) > 1]
     if pairs_of:
         (i, j), n_others = pairs_of[0], len(pairs_of) - 1

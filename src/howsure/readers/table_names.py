@@ -23,14 +23,14 @@ from howsure.tables.wide import find_repeats
 if TYPE_CHECKING:
     from howsure.readers.sources import TableSource
 
-__all__ = ["list_files_of_models", "name_tables"]
+__all__ = ["is_running_number", "list_files_of_models", "name_tables"]
 
 #: Smallest share of question ids that two files have in common if they are of one benchmark; of ids that are numbers,
 #: which may be those of any benchmark, more.
 _SHARE, _SHARE_OF_NUMBERS = 0.5, 0.9
 #: Largest number of names in a note.
 _N_NAMED = 5
-#: Ids that count the questions of any benchmark, and so are no sign that two files have the same questions.
+#: Numbers, perhaps behind a word for a question.
 _RUNNING_NUMBER = re.compile(
     r"(?:(?:q|question|id|idx|ex|example|item|sample|task|doc|row|problem|case|prompt|test|n|no)[ _./#-]?)?\d+",
     re.IGNORECASE,
@@ -74,7 +74,16 @@ class _File:
 
     @property
     def has_running_numbers(self) -> bool:
-        return all(map(_RUNNING_NUMBER.fullmatch, self.questions))
+        return all(map(is_running_number, self.questions))
+
+
+def is_running_number(question: str) -> bool:
+    """Return whether an id counts the questions of any benchmark, and so is no sign of which question it is.
+
+    >>> [is_running_number(question) for question in ("12", "q12", "gsm8k-12")]
+    [True, True, False]
+    """
+    return _RUNNING_NUMBER.fullmatch(question) is not None
 
 
 def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model: str | None) -> Iterator[str]:
@@ -260,7 +269,7 @@ def _join_groups(groups: Sequence[list[_File]]) -> list[list[_File]]:
         for other in joined:
             common = own & _list_questions(other)
             is_same = len(common) >= _SHARE * min(len(own), len(_list_questions(other)))
-            if is_same and not all(map(_RUNNING_NUMBER.fullmatch, common)):
+            if is_same and not all(map(is_running_number, common)):
                 other.extend(group)
                 break
         else:
@@ -452,10 +461,11 @@ def _find_added_files(files: Sequence[_File], names: Mapping[Path, tuple[str, st
                 pairs.setdefault(file.path, (first, file, name))
     if pairs:
         first, second, name = next(iter(pairs.values()))
+        alone = "file" if first.path.parent == second.path.parent else "folder"
         more = f", and so have {len(pairs) - 1} more files" if len(pairs) > 2 else ""
         more = ", and so has 1 more file" if len(pairs) == 2 else more
         yield (
             f"{first.path} and {second.path} have the same benchmark, model ({name}) and questions{more}: their scores "
-            "are read as generations of one model. If they are of two providers or settings, read each folder alone "
+            f"are read as generations of one model. If they are of two providers or settings, read each {alone} alone "
             "(howsure providers --other compares two)"
         )
