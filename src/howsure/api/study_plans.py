@@ -444,8 +444,9 @@ def _select_pilots(results: Evaluations | list[Cells | Cube], a: str | None, b: 
     if a is None:
         return results
     named = [a] if b is None else [a, b]
+    selected = select_with_models(results, named)
     warn_of_left_out(results, named, stacklevel=4)
-    return select_with_models(results, named)
+    return selected
 
 
 def _estimate_noise(
