@@ -27,7 +27,7 @@ from howsure.stats.comparisons.paired_intervals import (
     pseudo_variance,
     tango,
 )
-from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding
 from howsure.stats.core.claims import (
     DIFFERENCE_METHODS,
     Claim,
@@ -547,14 +547,13 @@ def _fields(
         score_a, score_b = sums.p[a, b] / n, sums.p[b, a] / n
         mean_a, mean_b = score_a - sums.center[a], score_b - sums.center[b]  # of the centred question means
         square_a, square_b, cross = sums.xx[a, b] / n, sums.xx[b, a] / n, sums.product[a, b] / n
-        # The centred means of equal scores are some 1e-16 of these, as .4 is no sum of powers of 2: that is no spread.
-        least_a, least_b = (1e-14 * sums.center[a]) ** 2, (1e-14 * sums.center[b]) ** 2
-        var_a, var_b = square_a - mean_a**2, square_b - mean_b**2
-        var_a, var_b = np.where(var_a > least_a, var_a, 0), np.where(var_b > least_b, var_b, 0)
+        center_a, center_b = sums.center[a], sums.center[b]
+        var_a = drop_rounding(square_a - mean_a**2, 1, center_a)
+        var_b = drop_rounding(square_b - mean_b**2, 1, center_b)
         covariance = cross - mean_a * mean_b
         between = square_a + square_b - 2 * cross - (mean_a - mean_b) ** 2  # var(d_q)
-        # what is left by rounding is no spread
-        between = np.where(between > np.maximum(1e-12 * (square_a + square_b), least_a + least_b), between, 0)
+        between = np.where(between > 1e-12 * (square_a + square_b), between, 0)  # what is left by rounding is no spread
+        between = drop_rounding(between, 1, np.hypot(center_a, center_b))
         between = np.where(n > 1, between, np.nan)
         E_a, E_b = sums.s2[a, b] / sums.several[a, b], sums.s2[b, a] / sums.several[b, a]
         E = E_a + E_b

@@ -25,6 +25,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "check_score_size",
+    "drop_rounding",
     "is_binary",
     "is_unit",
     "list_greedy_runs",
@@ -41,6 +42,18 @@ def mean_where(values: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
     with np.errstate(invalid="ignore"):
         mean: FloatArray = np.sum(values, axis=-1, where=where) / np.sum(where, axis=-1)
     return mean
+
+
+def drop_rounding(square: FloatArray, n: FloatArray | float, center: FloatArray | float) -> FloatArray:
+    """Return sums of n squared deviations from a center, 0 where only its rounding can have left them.
+
+    Equal values such as .4, which are no sums of powers of 2, differ from their mean by some 1e-16 of it.
+
+    >>> equal = np.array([0.4, 0.4, 0.4])
+    >>> drop_rounding(np.sum((equal - equal.mean()) ** 2), 3, 0.4).item()
+    0.0
+    """
+    return np.where(square > n * (1e-14 * np.asarray(center)) ** 2, square, 0)
 
 
 #: Largest score in size: its sixth power, which no estimate exceeds, is a float.

@@ -12,7 +12,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.stats import comparisons
 from howsure.stats import scores as scoring
-from howsure.stats.core.cells import Cells, FloatArray, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, drop_rounding, mean_where
 from howsure.stats.core.claims import PROMPT_COMPONENTS, MeanClaim, check_mean_claim
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF, chi_square_factors
@@ -174,9 +174,8 @@ def _estimate_moments(cells: Cells, models: Sequence[str]) -> _PilotMoments:
     if len(set(rows)) < len(rows):  # a model against itself: independent generations of the same questions
         square, noise = np.zeros(N), np.zeros(N)
     elif N > 1:
-        # Equal means, and equal differences of them, differ by rounding only: that is no spread.
-        is_equal = np.ptp(value) <= 1e-14 * np.max(np.abs(p))
-        square = np.zeros(N) if is_equal else (value - value.mean()) ** 2
+        square = (value - value.mean()) ** 2
+        square = square if drop_rounding(square.sum(), N, np.max(np.abs(p))) > 0 else np.zeros(N)
     else:
         square = np.full(N, np.nan)
     variance = float(np.mean(square)) if N else math.nan

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.cells import FloatArray, drop_rounding
 from howsure.stats.core.cube import Layout
 
 __all__ = ["AdditiveFit", "fit_additive"]
@@ -115,8 +115,7 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
     connected = rank_s >= S - 1
     if not connected:  # unconnected parts cannot be put on one scale: use plain means
         question, variant = base + q_mean, base + s_mean
-    # A sum of squares below this is left by the rounding of means such as .4, and of the sums that are subtracted.
-    rounding = n * (1e-14 * center) ** 2 + 1e-14 * np.sum(y**2, axis=(1, 2))
+    rounding = 1e-14 * np.sum(y**2, axis=(1, 2))  # of the sums of squares that are subtracted from each other
     sums = (question_ss, variant_ss, np.sum(residual**2, axis=(1, 2)))
     ones = np.ones(len(rows))
     return (
@@ -124,7 +123,7 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         S * ones,
         n * ones,
         (N + rank_s) * ones,
-        *(np.where(ss > rounding, ss, 0) for ss in sums),
+        *(drop_rounding(np.where(ss > rounding, ss, 0), n, center) for ss in sums),
         noise(leverage - per_s[None, :]),
         noise(leverage - per_q[:, None]),
         noise(1 - leverage),

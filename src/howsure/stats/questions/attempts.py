@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding
 from howsure.stats.core.claims import Claim, check_claim, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
@@ -396,7 +396,7 @@ def _summarize(
                 score = np.sum(success, axis=1, where=used) / N
                 if claim == "new-questions":
                     variance_q = np.sum((success - score[:, None]) ** 2, axis=1, where=used) / N
-                    variance_q = np.where(N > 1, np.where(variance_q > (1e-14 * score) ** 2, variance_q, 0), np.nan)
+                    variance_q = np.where(N > 1, drop_rounding(variance_q, 1, score), np.nan)
                 elif claim == "these-questions":
                     variance_q = np.maximum(np.sum(variance, axis=1, where=used) / N, 0)
                 else:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
 from howsure.stats.core.results import Columns, Result, make_columns
 
 __all__ = ["Runs", "align_runs", "check_drift", "compare_run_totals", "find_copied_runs", "summarize_runs"]
@@ -220,6 +220,5 @@ def _sd(values: FloatArray, axis: int) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         center = np.sum(values, axis=axis, where=is_known, keepdims=True) / n
         square = np.sum((values - center) ** 2, axis=axis, where=is_known, keepdims=True)
-        square = np.where(square > n * (1e-14 * center) ** 2, square, 0)
-        sd = np.sqrt(np.where(n > 1, square / (n - 1), np.nan))
+        sd = np.sqrt(np.where(n > 1, drop_rounding(square, n, center) / (n - 1), np.nan))
     return np.squeeze(sd, axis=axis)

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from howsure.errors import InputError
 from howsure.stats.core import intervals
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
 from howsure.stats.core.claims import (
     BASIC_METHODS,
     INTERVAL_METHODS,
@@ -404,9 +404,7 @@ def _variance_of_means(cells: Cells, ddof: int) -> FloatArray:
     square = np.sum((cells.mean - center[:, None]) ** 2, axis=1, where=cells.answered)
     N = np.sum(cells.answered, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # Equal means differ from their rounded mean by some 1e-16 of it: that is no spread.
-        square = np.where(square > N * (1e-14 * center) ** 2, square, 0)
-        return np.where(N > 1, square / (N - ddof), np.nan)
+        return np.where(N > 1, drop_rounding(square, N, center) / (N - ddof), np.nan)
 
 
 def _unbiased(cells: Cells) -> _Noise:
