@@ -15,6 +15,8 @@ from howsure.tables import frames
 from howsure.tables.frames import is_frame
 from howsure.tables.read_table import read_cells, read_cubes, read_runs
 
+pytestmark = pytest.mark.usefixtures("grouped_by_duckdb")
+
 ROWS = {
     "benchmark_id": ["b", "b", "b", "b", "c"],
     "model_name": ["m", "m", "m", "n", "m"],

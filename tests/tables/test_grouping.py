@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from howsure.errors import InputError
 from howsure.tables import grouping, rows_to_cells
 
+pytestmark = pytest.mark.usefixtures("grouped_by_duckdb")
+
 ENGINES = {"pyarrow": pa.table, "pandas": pd.DataFrame, "polars": pl.LazyFrame, "duckdb": pa.table}
 
 

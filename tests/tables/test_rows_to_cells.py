@@ -1,5 +1,7 @@
 """Rows to cells: the same cells on every engine."""
 
+import dataclasses
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -13,6 +15,8 @@ from howsure.stats.scores import score
 from howsure.stats.sequential.adaptive_allocation import merge_stages
 from howsure.store.manifest import AdaptivePlan
 from howsure.tables import grouping, rows_to_cells
+
+pytestmark = pytest.mark.usefixtures("grouped_by_duckdb")
 
 ROWS = {
     "benchmark": ["b", "b", "b", "a", "b", "b"],
@@ -46,6 +50,38 @@ def test_the_same_cells_on_every_engine(engine):
     assert b.total_sq.tolist() == [[1.25, 0.0], [1.0, 0.0]]
     assert b.failed.tolist() == [[0, 1], [0, 0]]
     assert b.unparsed.tolist() == [[0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize("without", ["", "generation", "variant", "cluster", "answer"])
+def test_few_rows_are_grouped_in_memory_as_duckdb_groups_them(without, monkeypatch):
+    """Kind of truth: two engines; ragged rows, some without a score, in random order."""
+    rng = np.random.default_rng(5)
+    variants, generations = "v" if without == "variant" else "vw", range(1, 5)
+    key = [(b, m, q, v, g) for b in "xy" for m in "abc" for q in range(9) for v in variants for g in generations]
+    key = [key[i] for i in rng.permutation(len(key))[: 2 * len(key) // 3]]
+    columns = dict(
+        zip(("benchmark", "model", "question", "variant", "generation"), zip(*key, strict=True), strict=True)
+    )
+    score = rng.choice([0, 0.25, 0.5, 1, None], len(key)).tolist()
+    columns |= {"cluster": [str(q // 3) for _, _, q, _, _ in key], "score": score}
+    columns["answer"] = rng.choice(["A", "B", None], len(key)).tolist()
+    columns.pop(without, None)
+
+    def group_all():
+        with duckdb.connect() as connection:
+            rows = connection.from_arrow(pa.table(columns))
+            cells, runs = rows_to_cells.make_cells(rows), rows_to_cells.make_runs(rows)
+            some = rows_to_cells.make_cells(rows, generations=2) if without != "generation" else []
+            cubes = rows_to_cells.make_cubes(rows)
+        return [*cells, *some, *(run for each in runs.values() for run in each), *cubes]
+
+    by_duckdb = group_all()
+    monkeypatch.setattr(rows_to_cells, "_FEW_ROWS", len(key))
+    in_memory = group_all()
+    assert len(in_memory) == len(by_duckdb) >= 6
+    for one, other in zip(in_memory, by_duckdb, strict=True):
+        for field in dataclasses.fields(one):
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), err_msg=field.name)
 
 
 def test_duplicate_keys_are_refused():

@@ -48,6 +48,8 @@ SUMS = ("n", "total", "total_sq")
 EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
 #: Largest number of cells of a cube; each takes 40 bytes.
 _MAX_CELLS = 100_000_000
+#: Largest number of rows that are grouped in memory: DuckDB plans each query for longer than it runs over these.
+_FEW_ROWS = 50_000
 #: Seconds of a day, and the number of days from 1970 to the year 9999, the last one that a date can have.
 _DAY, _DAYS = 86_400, 2_932_897
 
@@ -81,7 +83,7 @@ def make_cells(
     list of Cells
         One per benchmark; models and questions are sorted by name. The cells keep the names of the variants.
     """
-    rows = grouping.keep_first_generations(_wrap_lazily(frame), generations, where)
+    rows = _open_rows(frame, generations, where)
     clusters = grouping.read_clusters(rows, where)
     if not plans:
         table, variants = grouping.pool_variants(rows, where)
@@ -127,7 +129,7 @@ def make_numbered_runs(
     days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
 ) -> dict[str, list[tuple[str, Cells]]]:
     """Group rows as `make_runs` does; each run has the number or name of its generation, "" without such a column."""
-    rows = grouping.keep_first_generations(_wrap_lazily(frame), generations, where)
+    rows = _open_rows(frame, generations, where)
     if "generation" not in rows.collect_schema().names():
         return {one.benchmark: [("", one)] for one in make_cells(frame, where=where)}
     variants = grouping.read_variants(rows)
@@ -248,7 +250,7 @@ def make_cubes(
     """
     import narwhals as nw
 
-    rows, cell = grouping.keep_first_generations(_wrap_lazily(frame), generations, where), (*CELL, "variant")
+    rows, cell = _open_rows(frame, generations, where), (*CELL, "variant")
     if "variant" not in rows.collect_schema().names():
         rows = rows.with_columns(nw.lit("default").alias("variant"))
     table = group_cells(rows, (*cell, "generation") if plans else cell, where)
@@ -291,11 +293,15 @@ def _rank_generation(generation: str) -> tuple[int, str]:
     return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
 
 
-def _wrap_lazily(frame: IntoFrame) -> nw.LazyFrame[IntoLazyFrame]:
-    """Return the frame as a lazy frame of narwhals."""
+def _open_rows(frame: IntoFrame, generations: int | None, where: str) -> nw.LazyFrame[IntoLazyFrame]:
+    """Return the rows as a lazy frame of narwhals, of the first generations if so many are read."""
     import narwhals as nw
 
-    return nw.from_native(frame).lazy()
+    rows = grouping.keep_first_generations(nw.from_native(frame).lazy(), generations, where)
+    if rows.implementation.is_duckdb():
+        few = rows.head(_FEW_ROWS + 1).collect(backend="pyarrow")
+        rows = few.lazy() if len(few) <= _FEW_ROWS else rows
+    return rows
 
 
 def _split_table(table: pa.Table, column: str) -> list[pa.Table]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.safe_text import inflect_text
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 __all__ = [
     "SUMMARY_NAMES",
     "WORD_SCORES",
+    "ScoreTexts",
     "describe_number_forms",
     "match_words",
     "name_other_benchmarks",
-    "read_score_words",
+    "read_score_texts",
     "refuse_lone_counts",
     "scale_scores",
 ]
@@ -71,26 +73,38 @@ def match_words(words: Iterable[str]) -> dict[str, float | None] | None:
     return None
 
 
-def read_score_words(
-    rows: duckdb.DuckDBPyRelation, column: str, where: str, types: ColumnTypes
-) -> dict[str, float | None]:
-    """Return the scores of the words in a column of text, and say how words, percent signs and commas are read.
+class ScoreTexts(NamedTuple):
+    """What the texts in a column of scores are.
+
+    Attributes
+    ----------
+    words
+        Scores of the words in it, in lower case, None where a generation failed; empty where there is none, or where a
+        word is no score.
+    are_numbers
+        Whether each text is a finite number, or stands for a missing value.
+    extremes
+        The lowest and the highest score; None where they are not known, also because there is none.
+    """
+
+    words: Mapping[str, float | None] = MappingProxyType({})
+    are_numbers: bool = False
+    extremes: tuple[float, float] | None = None
+
+
+def read_score_texts(rows: duckdb.DuckDBPyRelation, column: str, where: str, types: ColumnTypes) -> ScoreTexts:
+    """Return what the texts in a column are, and say how words, percent signs and commas are read.
 
     Parameters
     ----------
     rows
         The table.
     column
-        Its column of scores.
+        Its column of scores; nothing is known of one that is not of text.
     where
         Name of the table, for messages.
     types
         Types of its columns.
-
-    Returns
-    -------
-    dict of str to float or None
-        Words in lower case; empty where there is none, or where a word is no score, which the checks of rows refuse.
 
     Raises
     ------
@@ -98,17 +112,18 @@ def read_score_words(
         Where only some scores have a percent sign.
     """
     if types.get(column) not in {"VARCHAR", "JSON"}:
-        return {}
+        return ScoreTexts()
     text = write_text_sql(column, types)
     clean, number = parse_number_sql(text)
     values = rows.project(f"{text} AS text, {clean} AS clean, {number} AS number")
-    n_percent, highest, percent, comma, n_words = values.aggregate(
+    n_percent, highest_text, percent, comma, n_words, lowest, highest = values.aggregate(
         "count(*) FILTER (contains(text, '%')), max(TRY_CAST(text AS DOUBLE)), "
         "min(clean) FILTER (contains(text, '%') AND number IS NOT NULL), "
-        "min(clean) FILTER (contains(text, ',') AND number IS NOT NULL), count(clean) - count(number)"
+        "min(clean) FILTER (contains(text, ',') AND number IS NOT NULL), count(clean) - count(number), "
+        "min(number), max(number)"
     ).fetchall()[0]
-    if n_percent and highest is not None and highest > 1:
-        what = f"some scores have a percent sign, and others such as {highest:g} have none"
+    if n_percent and highest_text is not None and highest_text > 1:
+        what = f"some scores have a percent sign, and others such as {highest_text:g} have none"
         raise InputError(what, where=where, remedy="write the sign after all of them, or after none")
     lines = describe_number_forms(percent, comma)
     counts: dict[str, int] = {}
@@ -121,7 +136,9 @@ def read_score_words(
         lines.append(f"words are read as scores: {', '.join(texts)}")
     if lines:
         warnings.warn(f"{where}: {'; '.join(lines)}", HowsureWarning, stacklevel=2)
-    return words or {}
+    extremes = None if lowest is None else (lowest, highest)
+    are_numbers = not n_words and all(map(isfinite, extremes or ()))
+    return ScoreTexts(words or {}, are_numbers, extremes if are_numbers else None)
 
 
 def describe_number_forms(percent: str | None, comma: str | None) -> list[str]:
@@ -147,7 +164,12 @@ def _describe_score(score: float | None) -> str:
 
 
 def scale_scores(
-    table: duckdb.DuckDBPyRelation, where: str, scale: float | None, *, flag: str | None = None
+    table: duckdb.DuckDBPyRelation,
+    where: str,
+    scale: float | None,
+    *,
+    flag: str | None = None,
+    extremes: tuple[float, float] | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Return rows whose scores that are percent are divided by 100, without scores of -1 that mark a failed judge.
 
@@ -164,6 +186,8 @@ def scale_scores(
     flag
         Name of the column of the scores where it is one such as `correct`, of 0 and 1; larger whole numbers in it are
         refused if `scale` is None, because they count right answers, and no column says of how many.
+    extremes
+        The lowest and the highest score, where they are known.
 
     Warns
     -----
@@ -172,7 +196,7 @@ def scale_scores(
     """
     if scale is not None and not (isfinite(scale) and scale > 0):
         raise InputError(f"--scale {scale:g}", where=where, remedy="give a number above 0, such as 100 for percent")
-    lowest, highest = table.aggregate("min(score), max(score)").fetchall()[0]
+    lowest, highest = extremes or table.aggregate("min(score), max(score)").fetchall()[0]
     if lowest is None or not (isfinite(lowest) and isfinite(highest)):
         return table
     if scale is not None and scale != 1:

@@ -154,7 +154,7 @@ def number_sql(
     """Return SQL for a column as a number, and add to `checks` what refuses other values.
 
     Empty and NaN are null, true and false are 1 and 0. In text, 57.2% is 0.572, and a comma is a decimal point. `words`
-    are further texts, in lower case, and the numbers that they are; see `score_values.read_score_words`.
+    are further texts, in lower case, and the numbers that they are; see `score_values.read_score_texts`.
     """
     kind, wrong, remedy = types[column], f"not {what}, which is a finite number", "fix the value, or leave it empty"
     if words is not None and kind in {"VARCHAR", "JSON"}:

@@ -29,7 +29,7 @@ from howsure.tables.columns import (
     match_columns,
     normalise_name,
 )
-from howsure.tables.score_values import SUMMARY_NAMES, read_score_words, scale_scores
+from howsure.tables.score_values import SUMMARY_NAMES, ScoreTexts, read_score_texts, scale_scores
 from howsure.tables.sql import (
     ROW,
     ColumnTypes,
@@ -613,6 +613,7 @@ def _rename_columns(
         name = name_sql(columns[one], types)
         expressions[one] = f"trim({name})" if is_text and types.get(columns[one]) == "VARCHAR" else name
     expressions |= _write_variant_sql(columns, dimensions, types)
+    texts = ScoreTexts()
     required = [one for one in (*key, *(["variant"] if options.by_variant else [])) if one in columns]
     checks = [_check_filled(one, columns[one], types) for one in required]
     if is_aggregated:
@@ -620,8 +621,10 @@ def _rename_columns(
     elif "score" not in columns:
         numbers = ["CAST(NULL AS DOUBLE) AS score"]
     else:
-        words = read_score_words(rows, columns["score"], where, types)
-        numbers = [f"{number_sql(columns['score'], types, 'a score', checks, words)} AS score"]
+        texts = read_score_texts(rows, columns["score"], where, types)
+        own_checks: list[RowCheck] = []
+        numbers = [f"{number_sql(columns['score'], types, 'a score', own_checks, texts.words)} AS score"]
+        checks += [] if texts.are_numbers else own_checks
     if "generation" in columns and not is_aggregated:
         numbers.append(f"{_write_generation_sql(rows, columns['generation'], types)} AS generation")
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
@@ -631,7 +634,8 @@ def _rename_columns(
     if not is_aggregated:
         column = columns.get("score", "")
         is_flag = "score" not in options.columns and options.scorer is None and may_count_right_answers(column)
-        table = scale_scores(table, where, options.scale, flag=column if is_flag else None)
+        flag = column if is_flag else None
+        table = scale_scores(table, where, options.scale, flag=flag, extremes=texts.extremes)
     if is_whole and "generation" not in columns:
         _refuse_repeated_wholes(table, where)
         table = table.project("*, 1 AS generation")
