@@ -79,8 +79,8 @@ class ScoreTexts(NamedTuple):
     Attributes
     ----------
     words
-        Scores of the words in it, in lower case, None where a generation failed; empty where there is none, or where a
-        word is no score.
+        Scores of the words in it, in lower case, None where a generation failed. Where a word is no score, those of the
+        others: the checks of rows refuse that one.
     are_numbers
         Whether each text is a finite number, or stands for a missing value.
     extremes
@@ -130,7 +130,7 @@ def read_score_texts(rows: duckdb.DuckDBPyRelation, column: str, where: str, typ
     if n_words:
         word_counts = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
         counts = dict(word_counts.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
-    words = match_words(counts) if counts else {}
+    words = match_words(counts)
     if words:
         texts = [f"{word} {_describe_score(words[word])} ({n})" for word, n in counts.items()]
         lines.append(f"words are read as scores: {', '.join(texts)}")
@@ -138,7 +138,19 @@ def read_score_texts(rows: duckdb.DuckDBPyRelation, column: str, where: str, typ
         warnings.warn(f"{where}: {'; '.join(lines)}", HowsureWarning, stacklevel=2)
     extremes = None if lowest is None else (lowest, highest)
     are_numbers = not n_words and all(map(isfinite, extremes or ()))
-    return ScoreTexts(words or {}, are_numbers, extremes if are_numbers else None)
+    words = _match_most_words(counts) if words is None else words
+    return ScoreTexts(words, are_numbers, extremes if are_numbers else None)
+
+
+def _match_most_words(counts: Mapping[str, int]) -> dict[str, float | None]:
+    """Return the scores of the words that mean one together, most times, where others are none."""
+    lower = {word: word.strip().lower() for word in counts}
+
+    def count_matches(scores: Mapping[str, float]) -> int:
+        return sum(n for word, n in counts.items() if lower[word] in scores)
+
+    scores = max(WORD_SCORES, key=count_matches)
+    return {word: scores[key] for word, key in lower.items() if key in scores}
 
 
 def describe_number_forms(percent: str | None, comma: str | None) -> list[str]:
