@@ -11,10 +11,18 @@ import howsure
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.readers.merging import merge_cubes
-from howsure.stats.core.cells import Cells, is_unit
+from howsure.stats.core.cells import Cells, drop_rounding, is_unit
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Results, format_table
+
+
+@pytest.mark.parametrize("center", [0.4, 1.0, 40.0])
+def test_only_what_rounding_leaves_is_dropped(center):
+    """By hand: deviations of three times 1e-15 of the center are rounding, of 1e-12 of it they are not."""
+    n, rounding, real = 3, 3 * (1e-15 * center) ** 2, 3 * (1e-12 * center) ** 2
+    assert drop_rounding(np.array([rounding, real, 0.0]), n, center).tolist() == [0, real, 0]
+    assert np.isnan(drop_rounding(np.array([np.nan]), 0, np.nan)) == [False]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from howsure.stats.core.cells import MOST_OUTCOMES, Cells
 from howsure.stats.repeats.independence import (
     CHANCE,
     _multiple_bound,
+    _ordinal,
     bound_equal_texts,
     bound_uniform_replies,
     describe_dependence,
@@ -122,6 +123,18 @@ def test_the_order_of_copies_is_known_by_few_questions():
         assert find_multiples(Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)) == [1]
     orders = list(itertools.permutations([1, 1, 0, 0]))  # of 2 right in 4, blocks repeat in C(2, 1) of C(4, 2)
     assert np.mean([order[:2] == order[2:] for order in orders]) == pytest.approx(2 / 6)
+
+
+def test_generations_that_are_stored_an_odd_number_of_times():
+    """By hand: 0, 2 or 4 of 4 generations are right, stored three times: all counts are multiples of 6, and 3 is found."""
+    fresh = [[1, 1, 0, 0], [1, 0, 0, 1], [0, 1, 0, 1], [0] * 4, [1] * 4]
+    for repeat in (lambda row: row * 3, lambda row: [x for x in row for _ in range(3)]):
+        assert find_multiples(of([[repeat(row) for row in fresh]])).tolist() == [3]
+
+
+def test_ordinal_numbers():
+    numbers = (1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 111, 112, 113, 121)
+    assert " ".join(map(_ordinal, numbers)) == ("1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 23rd 111th 112th 113th 121st")
 
 
 def test_generations_that_are_stored_several_times():

@@ -262,6 +262,22 @@ def test_runs_with_other_names_models_and_questions():
     assert sum(run.n for run in each).tolist() == whole.n.tolist()
 
 
+def test_runs_of_the_same_names_are_as_they_were():
+    """By hand: runs that lack nothing keep the scores of their single generations; others are extended."""
+    full, other = (Cells.from_scores("b", ["x"], ["1", "2"], [[[s, 1], [0]]]) for s in (0, 1))
+    part = full.select(questions=["1"])
+    assert all(one is given for one, given in zip(align_runs([full, other])[1], [full, other], strict=True))
+    extended = align_runs([full, part])[1]
+    assert extended[0] is full
+    assert extended[1].n.tolist() == [[2, 0]]
+
+
+def test_runs_have_their_days():
+    runs = [run_of([[1, 0]]), run_of([[1, 1]])]
+    runs[0] = replace(runs[0], days={"m0000": "2026-01-02"})
+    assert summarize_runs(runs).columns()["day"].tolist() == ["2026-01-02", ""]
+
+
 def test_several_generations_in_a_run():
     runs = [Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0], [1, 1]]]) for _ in range(2)]
     result = repeats(runs)

@@ -1,6 +1,7 @@
 """`score`: theory, a guarantee by simulation, and what the data cannot say."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,13 @@ def drawn(rng, p, k):
     total = rng.binomial(k, p).astype(float)
     n = np.broadcast_to(k, p.shape).copy()
     return Cells("drawn", *(tuple(map(str, range(size))) for size in p.shape), n, total, total)
+
+
+def test_the_error_of_a_judge_is_a_column_only_where_it_is_known():
+    result = score(Cells.from_scores("b", ["a", "c"], ["1", "2"], [[[1], [0]], [[1], [1]]]))
+    assert "se_judge" not in result.columns()
+    columns = replace(result, judge_error=np.array([0.25, 0.5])).columns()
+    assert dict(zip(columns["model"], columns["se_judge"], strict=True)) == {"a": 0.25, "c": 0.5}
 
 
 @pytest.mark.long
