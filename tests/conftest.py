@@ -57,6 +57,11 @@ def pytest_collection():
         gc.set_threshold(20_000, 20, 100)
 
 
+def pytest_unconfigure():
+    """Give everything back to the garbage collector, or DuckDB says at the end that it leaks what was never freed."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def howsure(capsys):
     """The command in this process: its exit code, and what it wrote."""
