@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers import eval_arena_tables
 from helpers.long_cases import mark_long
@@ -19,7 +21,7 @@ from oracles import pairs as two
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import pairs
-from howsure.tables.read_table import read_cells, read_cubes
+from howsure.tables.read_table import read_cells, read_cubes, read_runs
 from howsure.tables.table_files import is_table
 
 ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"
@@ -498,3 +500,19 @@ def test_a_benchmark_that_the_user_names_needs_no_line_on_tasks(tmp_path, recwar
     assert not recwarn.list
     with pytest.warns(HowsureWarning, match="column 'task' has 2 values"):
         hs.read(pd.read_csv(path)).cells()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_an_empty_generation_is_no_run(name, tmp_path):
+    """By hand: scores need no number of the generation; runs do, and say in which line it is missing."""
+    rows = pa.table({"model": ["a"] * 3, "question": ["q", "q", "r"], "generation": [1, 2, None], "score": [1, 0, 1]})
+    if name == "t.csv":
+        (tmp_path / name).write_text("model,question,generation,score\na,q,1,1\na,q,2,0\na,r,,1\n")
+    elif name == "t.jsonl":
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows.to_pylist()))
+    else:
+        pq.write_table(rows, tmp_path / name)
+    [cells] = read_cells(tmp_path / name)
+    assert cells.total.tolist() == [[1, 1]]
+    with pytest.raises(InputError, match=r"(row|line) [34], column 'generation': the generation is empty"):
+        read_runs(tmp_path / name)

@@ -135,7 +135,7 @@ def make_numbered_runs(
     variants = grouping.read_variants(rows)
     runs: dict[str, list[tuple[str, Cells]]] = {}
     for some in [rows] if plans else grouping.split_generations(rows):
-        table = group_cells(some, (*CELL, "generation"), where)
+        table = group_cells(some, (*CELL, "generation"), where, required=(*CELL, "generation"))
         if plans:
             table = _drop_incomplete_runs(table, plans)
         for part in _split_table(table, "benchmark"):

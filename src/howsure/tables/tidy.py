@@ -614,7 +614,7 @@ def _rename_columns(
         expressions[one] = f"trim({name})" if is_text and types.get(columns[one]) == "VARCHAR" else name
     expressions |= _write_variant_sql(columns, dimensions, types)
     texts = ScoreTexts()
-    required = [one for one in (*key, *(["variant"] if options.by_variant else [])) if one in columns]
+    required = [one for one in (*key, *(["variant"] if options.by_variant else []), "generation") if one in columns]
     checks = [_check_filled(one, columns[one], types) for one in required]
     if is_aggregated:
         numbers = write_cell_sums_sql(columns, types, checks)
