@@ -46,6 +46,13 @@ class HowsureError(Exception):
 class HowsureWarning(UserWarning):
     """Something that should be known when the numbers are read.
 
+    Parameters
+    ----------
+    message
+        What should be known, in one line.
+    benchmarks
+        Names of the benchmarks that it is about; () if it is about all that are read.
+
     Examples
     --------
     >>> import warnings
@@ -55,6 +62,10 @@ class HowsureWarning(UserWarning):
     >>> str(caught[0].message)
     'one benchmark has one model'
     """
+
+    def __init__(self, message: str, *, benchmarks: Iterable[str] = ()) -> None:
+        self.benchmarks = tuple(benchmarks)
+        super().__init__(message)
 
 
 class InputError(HowsureError, ValueError):

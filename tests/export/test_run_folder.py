@@ -165,7 +165,7 @@ def test_another_temperature_is_another_model_and_another_seed_is_told(tmp_path)
 
 
 def test_lines_on_logs_of_other_benchmarks_are_left_out_where_one_is_read(tmp_path):
-    """Two logs of one benchmark each; in the folder the line of a log begins with its benchmark."""
+    """Two logs of one benchmark each; the folder stores of which benchmark the line of a log is."""
     told: list[str] = []
     first = Made([made()], run="1", told=["half is lost"], settings={"top_p": 0.9})
     second = Made([made(benchmark="c")], run="2", told=["cut"])
@@ -178,7 +178,7 @@ def test_lines_on_logs_of_other_benchmarks_are_left_out_where_one_is_read(tmp_pa
         with pytest.warns(HowsureWarning):
             results.cells()
         notes[name] = [note.partition(": ")[2] for note in results.notes()]
-    assert notes == {"b": ["b: 0.log: half is lost"], "c": [f"c: 1.log: {differs}", "c: 1.log: cut"]}
+    assert notes == {"b": ["0.log: half is lost"], "c": [f"1.log: {differs}", "1.log: cut"]}
     both = hs.read(tmp_path / "run")
     with pytest.warns(HowsureWarning):
         assert len(both.cells()) == 2

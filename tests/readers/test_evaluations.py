@@ -1,5 +1,6 @@
 """Run folders and tables together: found, read and added up."""
 
+import json
 import warnings
 
 import numpy as np
@@ -155,6 +156,29 @@ def test_a_run_that_was_scored_again_keeps_no_note_on_the_scores_of_its_logs(tmp
 def test_one_name_in_place_of_a_list_of_benchmarks_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"the text 'demo'; give a list: \['demo'\]"):
         hs.read(tmp_path, benchmarks="demo")
+
+
+def test_a_model_that_is_called_as_a_benchmark_hides_no_note(tmp_path):
+    """A run of the benchmarks b and c with a model c; the folder states of which benchmark a line is, or of none."""
+    with open_run(tmp_path / "run") as folder:
+        folder.append([response("q1", 1, 1.0, model="c"), response("q1", 1, 0.0, model="c", benchmark="c")])
+    lines = ["c: asked for c, answered as d", "c, b: cut", "c, c: slow", "b: the text begins with the other name"]
+    stated = dict(zip(lines[1:], (["b"], ["c"], ["c"]), strict=True))
+    (tmp_path / "run/manifest.json").write_text(
+        json.dumps({"schema": 2, "benchmarks": {"b": {}, "c": {}}, "warnings": lines, "warned_benchmarks": stated})
+    )
+    notes = {}
+    for name in "bc":
+        results = hs.read(tmp_path / "run", benchmarks=[name])
+        with pytest.warns(HowsureWarning):
+            results.cells()
+        notes[name] = [note.removeprefix(f"{tmp_path / 'run'}: ") for note in results.notes()]
+    assert notes == {"b": lines[:2], "c": [lines[0], *lines[2:]]}
+    both = hs.read(tmp_path / "run")
+    assert len(both.notes()) == 4  # before it is read
+    with pytest.warns(HowsureWarning):
+        both.cells()
+    assert (len(both.notes()), len(both.notes("b"))) == (4, 2)
 
 
 def test_notes_on_the_range_of_scores_and_on_copies_are_those_of_their_benchmark(tmp_path):

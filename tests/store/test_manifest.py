@@ -50,11 +50,12 @@ def test_begun_continued_and_finished(tmp_path):
     # killed, and continued an hour later
     begin(tmp_path, asked(), clock=lambda: NOON + 3600)
     done = finish(tmp_path, warnings=["copies"], notes=["m: 8 at once"], clock=lambda: NOON + 7200)
-    again = finish(tmp_path, warnings=["copies", "slow"], clock=lambda: NOON + 7300)
+    again = finish(tmp_path, warnings=["copies", "slow"], warned_benchmarks={"slow": ["b"]}, clock=lambda: NOON + 7300)
     assert done.created == begun.created
     assert [one.finished for one in done.sessions] == [None, "2026-03-01T14:00:00Z"]
     assert done.sessions[0] == session
     assert again.warnings == ("copies", "slow")
+    assert again.warned_benchmarks == {"slow": ("b",)}
     assert load(tmp_path) == again
 
 
@@ -64,8 +65,10 @@ def test_adding_is_fine():
         prompts={"v2": {"system": "s", "template": "{question}?"}},
         models={"n": model(name="other"), "m": model(generations=20, key_env="ANOTHER_KEY")},
         warnings=("w",),
+        warned_benchmarks={"w": ("c",)},
     )
     whole = asked().extend(more)
+    assert whole.warned_benchmarks == {"w": ("c",)}
     assert set(whole.benchmarks) == {"b", "c"}
     assert set(whole.prompts) == {"v1", "v2"}
     assert whole.models == {"m": model(generations=20, key_env="ANOTHER_KEY"), "n": model(name="other")}

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.tables import frames
 from howsure.tables.frames import is_frame
@@ -215,3 +216,14 @@ def test_other_words_of_a_lazy_frame_are_refused():
     frame = polars.LazyFrame({"model": ["a"] * 2, "question": ["1", "2"], "score": ["good", "1"]})
     with pytest.raises(InputError, match="no numbers; fix or empty them, such as 'good'"):
         read_cells(frame)
+
+
+def test_the_line_on_percent_of_a_lazy_frame_has_its_benchmarks():
+    """Scores of one benchmark are 0 and 1, those of another percent."""
+    names = ["x", "x", "y", "y"]
+    frame = {"benchmark": names, "model": ["m"] * 4, "question": ["1", "2"] * 2, "score": [0.0, 1.0, 50.0, 100.0]}
+    results = hs.read(pl.DataFrame(frame).lazy())
+    with pytest.warns(HowsureWarning, match="y: scores are from 50 to 100"):
+        assert [cells.total.tolist() for cells in results] == [[[0.0, 1.0]], [[0.5, 1.0]]]
+    assert results.notes("x") == []
+    assert len(results.notes("y")) == 1

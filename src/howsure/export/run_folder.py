@@ -98,27 +98,27 @@ def convert_logs(
         When the folder cannot be written, or another process is writing it.
     """
     notes: list[str] = []
-    benchmark_of: dict[Path, str] = {}
+    benchmarks_of: dict[Path, tuple[str, ...]] = {}
+    warned: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
     def add_note(path: Path | None, line: str) -> None:
-        # Commands that read one of several benchmarks leave out lines that begin with the name of another.
-        prefix = f"{benchmark_of[path]}: " if path in benchmark_of else ""
-        notes.append(f"{prefix}{path.name}: {line}" if path else line)
+        notes.append(f"{path.name}: {line}" if path else line)
         if path is not None:  # what is said of several logs was said when they were found
+            warned[notes[-1]].update(dict.fromkeys(benchmarks_of.get(path, ())))
             note(f"{path}: {line}")
 
     distinct = _drop_copies(logs, msgspec.structs.replace(options, texts=True), add_note)
     if benchmark is not None:
         distinct = [_rename_benchmark(log, benchmark) for log in distinct]
-    named = {log.path: sorted(log.describe_benchmarks()) for log in distinct}
-    if len({name for names in named.values() for name in names}) > 1:
-        benchmark_of |= {path: names[0] for path, names in named.items() if len(names) == 1}
+    benchmarks_of |= {log.path: tuple(sorted(log.describe_benchmarks())) for log in distinct}
     with write_folder(output) as folder:
         with RunFolder(folder) as run:
             manifest.begin(folder, _build_manifest(distinct, add_note))
             _append_rows(run, distinct, add_note)
             run.compact()
-            manifest.finish(folder, warnings=notes)
+            manifest.finish(
+                folder, warnings=notes, warned_benchmarks={line: names for line, names in warned.items() if names}
+            )
         return _count_rows(folder)
 
 

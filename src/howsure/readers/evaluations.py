@@ -163,7 +163,9 @@ class Evaluations(Sequence[Cells]):
     ) -> None:
         self.sources, self.dimensions, self.wide, self.benchmark = tuple(sources), tuple(dimensions), wide, benchmark
         self.benchmarks = tuple(benchmarks)
-        self._doubts: defaultdict[int, list[str]] = defaultdict(list)  # by the index of the source
+        self._doubts: defaultdict[int, dict[str, str]] = defaultdict(
+            dict
+        )  # a line's benchmark, by the index of the source
         self._benchmarks_of: dict[int, set[str]] = {}  # by the index of the source, once scores have been read
         self._stored_names: list[set[str]] = [set()] * len(sources)  # as the sources name them, and read or not
         self._emitted: set[str] = set()
@@ -270,8 +272,8 @@ class Evaluations(Sequence[Cells]):
         Parameters
         ----------
         benchmark
-            Name of a benchmark: notes of sources that hold others only are left out, and so are lines that begin with
-            the names of others. None takes all benchmarks that are read.
+            Name of a benchmark: notes of sources that hold others only are left out, and so are notes on others. None
+            takes all benchmarks that are read.
         has_folders
             False names files without their folders, for a page that others read.
         """
@@ -288,8 +290,10 @@ class Evaluations(Sequence[Cells]):
             wanted = set(self.benchmarks) or names
             if benchmark is not None and self.benchmark is None:
                 wanted = {benchmark}
-            for line in dict.fromkeys([*source.notes, *self._doubts[i]]):
-                if _is_of_others(line, names, wanted):
+            doubts = (line for line, name in self._doubts[i].items() if benchmark in {None, name})
+            for line in dict.fromkeys([*source.notes, *doubts]):
+                benchmarks = source.benchmarks_of_notes.get(line)
+                if benchmarks and wanted and wanted.isdisjoint(benchmarks):
                     continue
                 kinds[_DIFFERENT.sub("#", line)].append((path, line))
         return [_join_lines(of) for of in kinds.values()]
@@ -391,8 +395,8 @@ class Evaluations(Sequence[Cells]):
         """Store the evidence against independent generations with the first source of each benchmark."""
         for total in merged:
             own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == total.benchmark]
-            first = self._doubts[own[0][0]]
-            first.extend(line for line in describe_dependence([cells for _, cells in own], total) if line not in first)
+            lines = describe_dependence([cells for _, cells in own], total)
+            self._doubts[own[0][0]] |= dict.fromkeys(lines, total.benchmark)
 
     def _warn(self, more: Iterable[str]) -> None:
         """Issue warnings for new notes and for additional lines."""
@@ -411,17 +415,6 @@ def build_benchmarks_error(names: Sequence[str], path: str | Path, *, may_select
             f"leave it out, and give --benchmark {shlex.quote(names[0])} --as-benchmark NAME to commands that read it"
         )
     return InputError(what, where=str(path), remedy=remedy)
-
-
-def _is_of_others(line: str, names: set[str], wanted: set[str]) -> bool:
-    """Return whether a line begins with names of benchmarks, perhaps beside models, and all of them are others.
-
-    >>> names = {"x", "y"}
-    >>> [_is_of_others(line, names, {"x"}) for line in ("y: copies", "m, y: cut", "m, x, m, y: cut", "x: y: cut")]
-    [True, True, False, False]
-    """
-    named = names.intersection(line.partition(": ")[0].split(", "))
-    return bool(named) and named.isdisjoint(wanted)
 
 
 def _join_lines(lines: Sequence[tuple[str, str]]) -> str:

@@ -59,6 +59,8 @@ class RunSource:
     ----------
     notes
         Lines that qualify the results; more lines are added when rows are read.
+    benchmarks_of_notes
+        The benchmarks that a note is about, where it is not about all of them.
     plans
         Plans of the models that were sampled adaptively.
     fault
@@ -86,6 +88,7 @@ class RunSource:
             for benchmark, plans in manifest.load_plans(path).items()
         }
         self.scorer = scorer if scorer is not None else self._find_default_scorer()
+        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
         self.notes = self._read_notes()
         if self.scorer is not None and self.scorer.startswith("judge:"):
             self._note(JUDGED)
@@ -266,7 +269,9 @@ class RunSource:
             mine = compute.equal(table["benchmark"], benchmark)
             if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
                 cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
-                self._note(f"{benchmark}: only some questions have a cluster: the clusters are left out")
+                line = f"{benchmark}: only some questions have a cluster: the clusters are left out"
+                self._note(line)
+                self.benchmarks_of_notes[line] = (benchmark,)
         return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
 
     def _find_default_scorer(self) -> str | None:
@@ -293,7 +298,12 @@ class RunSource:
         warnings = about.warnings
         if self.scorer is not None and self.scorer != about.scorer:  # a line on the log's own scores is of no others
             warnings = tuple(line for line in warnings if not any(part in line for part in OF_OWN_SCORES))
-        return [*warnings, *lost, *(["; ".join(early[:_N_NAMED]) + more] if early else [])]
+        self.benchmarks_of_notes |= about.warned_benchmarks
+        lines = ["; ".join(early[:_N_NAMED]) + more] if early else []
+        self.benchmarks_of_notes |= {
+            line: tuple({one.benchmark for one in about.stopped if one.is_early}) for line in lines
+        }
+        return [*warnings, *lost, *lines]
 
     def _note_stages(self, what: str) -> None:
         """Note which models were sampled adaptively, with the consequence for the results."""

@@ -6,7 +6,7 @@ import re
 import shlex
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -81,6 +81,10 @@ class Source(Protocol):
         """Lines that qualify the results; they are complete once the source has been read."""
 
     @property
+    def benchmarks_of_notes(self) -> Mapping[str, Collection[str]]:
+        """The benchmarks, as the source names them, that a note is about; one that is not here is about all."""
+
+    @property
     def fault(self) -> InputError | None:
         """Why a source that is one of many was left out; None where it was read."""
 
@@ -119,6 +123,8 @@ class TableSource:
     ----------
     notes
         What was decided while the table was read, or why it is left out.
+    benchmarks_of_notes
+        The benchmarks that a note is about, where it is not about all of them.
     fault
         Why an optional table was left out; None where it was read.
     given_at
@@ -148,6 +154,7 @@ class TableSource:
         self.is_optional = is_optional
         self.fault: InputError | None = None
         self.notes: list[str] = []
+        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
         self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
 
     def cells(self) -> list[Cells]:
@@ -187,6 +194,8 @@ class TableSource:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
             elif (note := line.removeprefix(f"{self.path}: ")) not in self.notes:
                 self.notes.append(note)
+                if isinstance(one.message, HowsureWarning) and one.message.benchmarks:
+                    self.benchmarks_of_notes[note] = one.message.benchmarks
         return result
 
     def manifest(self) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -82,8 +83,16 @@ def _warn_of_other_benchmarks(folder: Path, new: manifest.Manifest) -> None:
         warnings.warn(message, HowsureWarning, stacklevel=2)
 
 
-def list_notes(jobs: Iterable[tuple[str, ModelJob]]) -> Iterator[tuple[str, bool]]:
-    """Yield each remark about models that matters for their scores, and whether it is on the size of requests.
+class Remark(NamedTuple):
+    """A line about models, the benchmarks on which they were sampled, and whether it is on the size of requests."""
+
+    line: str
+    benchmarks: tuple[str, ...]
+    is_size: bool
+
+
+def list_notes(jobs: Iterable[tuple[str, ModelJob]]) -> Iterator[Remark]:
+    """Yield each remark about models that matters for their scores.
 
     The same remark about several models is one line, which begins with their names.
 
@@ -94,12 +103,14 @@ def list_notes(jobs: Iterable[tuple[str, ModelJob]]) -> Iterator[tuple[str, bool
         about the endpoint, so that it is yielded once for each model.
     """
     names: dict[tuple[str, bool], dict[str, None]] = {}
+    benchmarks: dict[str, dict[str, None]] = {}
     for name, job in jobs:
         for note in job.notes:
             is_size = note == job.size.note
             names.setdefault((note, is_size), {})[job.config.label if is_size else name] = None
+            benchmarks.setdefault(note, {})[job.benchmark.name] = None
     for (note, is_size), of_models in names.items():
-        yield f"{', '.join(of_models)}: {note}", is_size
+        yield Remark(f"{', '.join(of_models)}: {note}", tuple(benchmarks[note]), is_size)
 
 
 def finish_manifest(
@@ -127,14 +138,21 @@ def finish_manifest(
         notes += _describe_versions(label, each)
     # The size of requests does not change a score; all other notes are shown whenever the folder is read.
     described = list(list_notes(jobs))
-    notes += [line for line, is_size in described if is_size]
+    notes += [remark.line for remark in described if remark.is_size]
     notes += [f"{name}: stopped, {job.stopped or job.spent}" for name, job in jobs if job.stopped or job.spent]
     stopped = [
         manifest.Stopped(benchmark=benchmark, models=verdict.models, is_early=verdict.is_early, message=str(verdict))
         for benchmark, verdict in verdicts
     ]
-    lines = [line for line, is_size in described if not is_size]
-    manifest.finish(folder, warnings=lines, notes=notes, choices=learned, stopped=stopped)
+    benchmarks = {remark.line: remark.benchmarks for remark in described if not remark.is_size}
+    manifest.finish(
+        folder,
+        warnings=list(benchmarks),
+        warned_benchmarks=benchmarks,
+        notes=notes,
+        choices=learned,
+        stopped=stopped,
+    )
 
 
 def _describe_versions(label: str, versions: set[tuple[str, str]]) -> Iterator[str]:

@@ -129,7 +129,7 @@ class Session:
         return Outcome(
             models=tuple(model for part in self.parts for model in part.describe_outcomes()),
             verdicts=tuple(f"{name}: {verdict}" if name else str(verdict) for name, verdict in verdicts),
-            warnings=tuple(line for line, _ in list_notes(jobs)),
+            warnings=tuple(remark.line for remark in list_notes(jobs)),
             seconds=seconds,
             is_interrupted=self.is_interrupted,
         )

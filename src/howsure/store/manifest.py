@@ -128,6 +128,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """By label."""
     sessions: tuple[SessionRecord, ...] = ()
     warnings: tuple[str, ...] = ()
+    warned_benchmarks: dict[str, tuple[str, ...]] = {}
+    """Maps a warning to the benchmarks that it is about; a warning that is not here is about all of them."""
     notes: tuple[str, ...] = ()
     """Sentences on the methods of the run, and on limits of endpoints."""
     stopped: tuple[Stopped, ...] = ()
@@ -182,6 +184,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             variants=self.variants | request.variants,
             models=models,
             warnings=_merge_lines(self.warnings, request.warnings),
+            warned_benchmarks=_merge_benchmarks(self.warned_benchmarks, request.warned_benchmarks),
             notes=_merge_lines(self.notes, request.notes),
             # A requested model continues, so its earlier stopping result is removed.
             stopped=tuple(
@@ -261,6 +264,7 @@ def finish(
     path: Path,
     *,
     warnings: Iterable[str] = (),
+    warned_benchmarks: Mapping[str, Iterable[str]] | None = None,
     notes: Iterable[str] = (),
     choices: Mapping[str, int] | None = None,
     stopped: Iterable[Stopped] = (),
@@ -271,6 +275,8 @@ def finish(
 
     Parameters
     ----------
+    warned_benchmarks
+        Maps a warning to the benchmarks that it is about; warnings that are not there are about all of them.
     replaced_prefixes
         Beginnings of warnings of earlier sessions that no longer hold, because `warnings` state the same anew.
     choices
@@ -286,6 +292,7 @@ def finish(
         warnings=_merge_lines(
             [line for line in manifest.warnings if not line.startswith(tuple(replaced_prefixes))], warnings
         ),
+        warned_benchmarks=_merge_benchmarks(manifest.warned_benchmarks, warned_benchmarks or {}),
         notes=_merge_lines(manifest.notes, notes),
         stopped=(*manifest.stopped, *stopped),
         models=manifest.models
@@ -320,6 +327,15 @@ def _build_conflict(kind: str, name: str, changed: Mapping[str, tuple[object, ob
 def _merge_lines(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
     """Return the lines of both without duplicates, in order."""
     return tuple(dict.fromkeys([*old, *new]))
+
+
+def _merge_benchmarks(old: Mapping[str, Iterable[str]], new: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the benchmarks of the warnings of both.
+
+    >>> _merge_benchmarks({"copies": ["x"]}, {"copies": ["y"], "slow": ["z"]})
+    {'copies': ('x', 'y'), 'slow': ('z',)}
+    """
+    return {line: _merge_lines(old.get(line, ()), new.get(line, ())) for line in (*old, *new)}
 
 
 def format_time(seconds: float) -> str:

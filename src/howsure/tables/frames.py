@@ -328,15 +328,15 @@ def _scale_lazily(
     by = rows.group_by("benchmark").agg(low=score.min(), high=score.max())
     ranges = [tuple(one.values()) for one in by.collect(backend="pyarrow").to_native().to_pylist()]
     lowest = min((one[1] for one in ranges if one[1] is not None), default=0)
-    named, unit = name_other_benchmarks(ranges) if lowest != -1 else ("", [])
+    named, others, unit = name_other_benchmarks(ranges) if lowest != -1 else ("", [], [])
     bounds = [one for one in ranges if one[0] not in unit and one[1] is not None]
     low, high = min((one[1] for one in bounds), default=0), max((one[2] for one in bounds), default=0)
     if not (math.isfinite(low) and math.isfinite(high)) or (low >= 0 and high <= 1):
         return rows
     is_other = ~nw.col("benchmark").is_in(unit)
     if flag is not None and low >= 0:
-        others = rows.filter(is_other)
-        n_fractions = others.select(n=(score % 1 != 0).sum()).collect(backend="pyarrow").to_native()["n"][0].as_py()
+        scaled = rows.filter(is_other)
+        n_fractions = scaled.select(n=(score % 1 != 0).sum()).collect(backend="pyarrow").to_native()["n"][0].as_py()
         refuse_lone_counts(flag, high, n_fractions, name)
     line = f"{name}: {named}scores are from {low:g} to {high:g}"
     if low >= 0 and MIN_PERCENT < high <= 100:
@@ -345,7 +345,7 @@ def _scale_lazily(
     else:
         line += ", not from 0 to 1; they are taken as they are, and differences and n* have their unit"
         line += "; if -1 marks a judge that failed, leave it empty" if low == -1 else ""
-    warnings.warn(line, HowsureWarning, stacklevel=3)
+    warnings.warn(HowsureWarning(line, benchmarks=others), stacklevel=3)
     return rows
 
 

@@ -216,7 +216,7 @@ def scale_scores(
     if lowest >= 0 and highest <= 1:
         return table
     # Scores of -1 are judged beside all others.
-    others, is_other = _find_other_benchmarks(table) if lowest != -1 else ("", "")
+    named, others, is_other = _find_other_benchmarks(table) if lowest != -1 else ("", [], "")
     rows = table.filter(is_other) if is_other else table
     singles = _drop_summary_rows(rows)
     range_of_singles = singles.aggregate("min(score), max(score)").fetchall()[0]
@@ -229,7 +229,7 @@ def scale_scores(
     n_fractions = singles.aggregate("count(*) FILTER (score < 0 OR score <> floor(score))").fetchall()[0][0]
     refuse_lone_counts(flag if scale is None else None, highest, n_fractions, where)
     line, change = _choose_scale(singles, lowest, highest, takes_percent=scale is None)
-    warnings.warn(f"{where}: {others}{line}", HowsureWarning, stacklevel=2)
+    warnings.warn(HowsureWarning(f"{where}: {named}{line}", benchmarks=others), stacklevel=2)
     return _replace_score(table, f"CASE WHEN {is_other} THEN {change} ELSE score END" if is_other else change)
 
 
@@ -256,18 +256,20 @@ def _choose_scale(
     return line, change
 
 
-def _find_other_benchmarks(table: duckdb.DuckDBPyRelation) -> tuple[str, str]:
-    """Return what `name_other_benchmarks` does, and the SQL of the rows of these benchmarks."""
+def _find_other_benchmarks(table: duckdb.DuckDBPyRelation) -> tuple[str, list[str], str]:
+    """Return what `name_other_benchmarks` says of them, and the SQL of the rows of benchmarks with other scores."""
     if "benchmark" not in table.columns:
-        return "", ""
-    named, unit = name_other_benchmarks(table.aggregate("benchmark, min(score), max(score)").fetchall())
-    return named, f"(benchmark IN ({', '.join(map(quote_text, unit))})) IS NOT TRUE" if unit else ""
+        return "", [], ""
+    named, others, unit = name_other_benchmarks(table.aggregate("benchmark, min(score), max(score)").fetchall())
+    return named, others, f"(benchmark IN ({', '.join(map(quote_text, unit))})) IS NOT TRUE" if unit else ""
 
 
-def name_other_benchmarks(ranges: Iterable[tuple[str | None, float | None, float | None]]) -> tuple[str, list[str]]:
-    """Return the names of benchmarks with other scores than 0 to 1, as a message begins, and those with such scores.
+def name_other_benchmarks(
+    ranges: Iterable[tuple[str | None, float | None, float | None]],
+) -> tuple[str, list[str], list[str]]:
+    """Return how a message on benchmarks with other scores than 0 to 1 begins, their names, and those of all others.
 
-    Both are empty where all benchmarks are alike.
+    All are empty where all benchmarks are alike.
 
     Parameters
     ----------
@@ -277,15 +279,15 @@ def name_other_benchmarks(ranges: Iterable[tuple[str | None, float | None, float
     Examples
     --------
     >>> name_other_benchmarks([("x", 0, 1), ("y", 25, 75), ("z", None, None)])
-    ('y: ', ['x', 'z'])
+    ('y: ', ['y'], ['x', 'z'])
     """
     of_unit = {str(name): low is None or high is None or (low >= 0 and high <= 1) for name, low, high in ranges}
     unit = sorted(name for name, is_unit in of_unit.items() if is_unit)
     others = sorted(of_unit.keys() - set(unit))
     if not unit or not others:
-        return "", []
-    # A line that begins with names is left out where other benchmarks are read.
-    return (f"{', '.join(others)}: " if len(others) <= _MOST_NAMED else f"{len(others)} benchmarks: "), unit
+        return "", [], []
+    named = f"{', '.join(others)}: " if len(others) <= _MOST_NAMED else f"{len(others)} benchmarks: "
+    return named, others, unit
 
 
 def refuse_lone_counts(flag: str | None, highest: float, n_fractions: int, where: str) -> None:

@@ -119,14 +119,13 @@ def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
         if isinstance(part, Cube) and len(part.variants) > 1:
             example += f", variant {part.variants[variant[0]]!r}"
         of = f"{part.benchmark}: " if has_several else ""
-        warnings.warn(
+        line = (
             f"{where}: {of}{number} {inflect_text('[cell has|cells have] several rows', number)} and there is no "
             f"column 'generation': each row is taken as an independent generation. The first is {example}. If a column "
             "has the number of the generation, name it with --columns generation=COLUMN; if rows repeat, drop the "
-            "repeats",
-            HowsureWarning,
-            stacklevel=3,
+            "repeats"
         )
+        warnings.warn(HowsureWarning(line, benchmarks=[part.benchmark]), stacklevel=3)
 
 
 def drop_summaries(where: str, parts: list[Part]) -> list[Part]:

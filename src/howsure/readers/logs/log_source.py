@@ -57,6 +57,8 @@ class LogSource:
         Those of `log`.
     notes
         What the log does not contain or what could not be read, a line each; empty until its rows were read.
+    benchmarks_of_notes
+        Empty: each note is about all that the log holds.
     fault
         Why an optional log was left out; None where it was read.
     given_at
@@ -69,6 +71,7 @@ class LogSource:
         self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
         self.reader, self.path, self.info, self.options = log.reader, log.path, log.info, log.options
         self.notes: list[str] = []
+        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
