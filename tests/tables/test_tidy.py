@@ -122,6 +122,16 @@ def test_repeated_rows_without_a_generation_are_taken_as_generations_and_told(tm
     assert cells.n.tolist() == [[2, 1]]
 
 
+def test_rows_of_several_prompt_variants_are_no_repeats(tmp_path):
+    """One row of each variant, for both models; then a third row of a question under two variants."""
+    text = "model,question,variant,score\na,1,v,1\na,1,w,0\na,2,v,1\na,2,w,0\nb,1,v,1\nb,2,v,1\n"
+    [cells] = read_cells(write(tmp_path, text))
+    assert cells.n.tolist() == [[2, 2], [1, 1]]
+    for row in ("a,1,v,0\n", "b,1,v,0\n"):  # model b has one variant only
+        with pytest.warns(HowsureWarning, match=f"1 cell has several rows.*model '{row[0]}', question '1'"):
+            read_cells(write(tmp_path, text + row))
+
+
 def test_the_first_cell_with_several_rows_is_named_with_what_to_do(tmp_path):
     path = write(tmp_path, "model,question,score\na,1,1\na,2,0\nb,1,0\nb,2,0\nb,2,1\n")
     expected = (

@@ -247,3 +247,66 @@ def test_generations_without_a_column_for_the_question_are_refused(tmp_path):
     path.write_text("run1,run2,run3\n1,0,0\n0,1,0\n")
     with pytest.raises(InputError, match="no column for"):
         hs.read(path).cells()
+
+
+@pytest.mark.parametrize("columns", ["prompt1,prompt2", "prompt_a,prompt_b", "gpt variant 1,gpt variant 2"])
+def test_columns_with_the_number_of_a_prompt_are_variants_of_one_model(tmp_path, columns):
+    """A question of two variants has the mean of both; the cube has each, and nothing is said of rows that repeat."""
+    path = tmp_path / "gpt.csv"
+    path.write_text(f"question,{columns}\nq1,1,0\nq2,1,1\nq3,0,0\n")
+    scores, lines = read_one(path)
+    assert scores == {"gpt": {"q1": 0.5, "q2": 1, "q3": 0}}
+    assert "a column per prompt variant" in lines[0]
+    assert not any("several rows" in line for line in lines)
+    with pytest.warns(HowsureWarning):
+        [cube] = hs.read(path).cubes()
+    assert cube.total.tolist() == [[[1, 0], [1, 1], [0, 0]]]
+    assert [name[-1] for name in cube.variants] == [columns.split(",")[0][-1], columns[-1]]
+
+
+def test_prompt_variants_of_several_models_in_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("question,a_prompt1,a_prompt2,b_prompt1,b_prompt2\nq1,1,0,1,1\nq2,1,1,0,0\n")
+    scores, [line] = read_one(path)
+    assert scores == {"a": {"q1": 0.5, "q2": 1}, "b": {"q1": 1, "q2": 0}}
+    assert "of a, b" in line
+
+
+@pytest.mark.parametrize(
+    "columns", ["prompt1,gpt", "gpt prompt1,llama prompt1", "prompts,promptly", "a_prompt1,prompt2"]
+)
+def test_columns_that_do_not_all_number_prompts_are_models(tmp_path, columns):
+    path = tmp_path / "t.csv"
+    path.write_text(f"question,{columns}\nq1,1,0\nq2,1,1\n")
+    scores, [line] = read_one(path)
+    assert len(scores) == 2
+    assert "a column per model" in line
+
+
+@pytest.mark.parametrize(
+    "columns", ["rater1,rater2,rater3", "annotator_a,annotator_b,annotator_c", "Judge 1,Judge 2,Judge 3"]
+)
+def test_columns_of_people_who_score_the_same_answers_are_no_models(tmp_path, columns):
+    path = tmp_path / "t.csv"
+    path.write_text(f"question,{columns}\nq1,1,0,0\nq2,1,1,0\n")
+    with pytest.raises(InputError, match="who score the same answers; --columns .*score=.* reads one of them"):
+        hs.read(path).cells()
+    first = columns.split(",")[0]
+    scores, _ = read_one(path, columns={"score": first})
+    assert scores == {"t": {"q1": 1, "q2": 1}}
+
+
+@pytest.mark.parametrize("metric", ["acc", "pass", "Accuracy"])
+def test_of_accuracies_at_several_numbers_of_tries_that_of_one_is_the_score(tmp_path, metric):
+    path = tmp_path / "t.csv"
+    path.write_text(f"question,{metric}@1,{metric}@5\nq1,1,1\nq2,0,1\n")
+    scores, lines = read_one(path)
+    assert scores == {"t": {"q1": 1, "q2": 0}}
+    assert f"from column '{metric}@1', not from '{metric}@5'" in lines[0]
+
+
+def test_metrics_at_a_number_are_no_models(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("question,recall@5,ndcg@10\nq1,1,1\nq2,0,1\n")
+    with pytest.raises(InputError, match="no column for 'score'; the columns are .* --columns"):
+        hs.read(path).cells()

@@ -49,9 +49,9 @@ from howsure.tables.success_counts import may_count_right_answers, read_success_
 from howsure.tables.table_files import name_row
 from howsure.tables.wide import (
     COLUMNS_BESIDE_SCORES,
-    METRIC_NAMES,
     LongTable,
     find_repeats,
+    is_metric,
     melt_models,
     melt_questions,
     melt_repeats,
@@ -110,9 +110,12 @@ def warn_repeats(where: str, parts: Sequence[Cells] | Sequence[Cube]) -> None:
     """Warn if cells have several rows and no column `generation` distinguishes them, of several benchmarks each."""
     has_several = len({part.benchmark for part in parts}) > 1
     for part in parts:
-        if not (number := int((part.n > 1).sum())):
+        # Cells of several prompt variants have a row of each.
+        most = 1 if isinstance(part, Cube) else np.array([[max(1, part.count_variants(name))] for name in part.models])
+        is_repeated = part.n > most
+        if not (number := int(is_repeated.sum())):
             continue
-        i, j, *variant = np.argwhere(part.n > 1)[0].tolist()
+        i, j, *variant = np.argwhere(is_repeated)[0].tolist()
         example = f"model {part.models[i]!r}"
         if part.questions != (ALL_QUESTIONS,):
             example += f", question {part.questions[j]!r}"
@@ -352,7 +355,7 @@ def _list_other_repeats(rows: duckdb.DuckDBPyRelation, options: TableOptions) ->
 
 def _take_long_table(long: LongTable, where: str, options: TableOptions) -> TableLayout:
     """Return the layout of a table that had a column for each score."""
-    if "generation" not in long.columns:
+    if "model" in long.columns and "generation" not in long.columns:
         options = options._replace(model=None)
     table_columns = find_columns(_list_columns(long.rows), where, options, long.columns)
     notes = (long.note,) if long.note else ()
@@ -375,11 +378,11 @@ def _list_other_scores(rows: duckdb.DuckDBPyRelation, table_columns: TableColumn
     """Return a note on columns of other numbers that are called like scores, of which the one that is read is first."""
     score = table_columns.columns.get("mean" if table_columns.is_aggregated else "score")
     used = {*table_columns.columns.values(), *table_columns.dimensions.values()}
-    names = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
+    names = {normalise_name(alias) for alias in ALIASES["score"]}
     others = [
         column
         for column in _list_columns(rows)
-        if column not in used and normalise_name(column.rpartition(".")[2]) in names
+        if column not in used and (normalise_name(name := column.rpartition(".")[2]) in names or is_metric(name))
     ]
     if score is None or not others or score not in rows.columns:
         return []

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS_BESIDE_SCORES",
     "METRICS",
-    "METRIC_NAMES",
     "LongTable",
     "find_repeats",
+    "is_metric",
     "melt_models",
     "melt_questions",
     "melt_repeats",
@@ -66,7 +66,7 @@ _OTHER_NUMBERS = re.compile(
     re.IGNORECASE,
 )
 #: Names of metrics: several of them in a table without a model are scores of one model by several scorers.
-METRIC_NAMES = frozenset(
+_METRIC_NAMES = frozenset(
     {
         *("bleu", "rouge", "rouge1", "rouge2", "rougel", "rougelsum", "meteor", "bertscore", "f1", "f1score"),
         *("precision", "recall", "wer", "cer", "perplexity", "ppl", "loss", "accuracy", "acc", "em", "exactmatch"),
@@ -75,6 +75,9 @@ METRIC_NAMES = frozenset(
         "similarity",
     }
 )
+#: Names of metrics where a number follows, as in recall@5.
+_RANKED_METRICS = frozenset({"hit", "hits", "hitrate", "maj", "map", "mrr", "ndcg", "pass", "success", "top"})
+_CUTOFF = re.compile(r"@\d+$")
 #: Names of a first column, without digits, that may hold prompt variants rather than questions.
 _VARIANTS = frozenset(
     {"prompt", "variant", "template", "wording", "phrasing", "instruction", "variation", "formulation", "paraphrase"}
@@ -87,6 +90,19 @@ _REPEAT = re.compile(
     r"^(?:(?P<before>.+?)[ _./:-]+)?"
     r"(?:run|seed|rep|repeat|repetition|replicate|trial|attempt|try|sample|gen|generation|completion|response|rollout)"
     r"[ _./:#-]*(?P<number>\d+)(?:[ _./:-]+(?P<after>.+))?$",
+    re.IGNORECASE,
+)
+#: The same of prompt variants, also with a letter: prompt1, gpt-4_template_b.
+_NUMBERED_VARIANT = re.compile(
+    r"^(?:(?P<before>.+?)[ _./:-]+)?"
+    r"(?P<variant>(?:prompt|variant|template|wording|phrasing|instruction|paraphrase)"
+    r"(?:[ _./:#-]*\d+|[ _./:#-]+[a-z]))(?:[ _./:-]+(?P<after>.+))?$",
+    re.IGNORECASE,
+)
+#: People or models that scored the same answers: rater1, annotator_b.
+_RATER = re.compile(
+    r"^(?:rater|annotator|judge|grader|coder|assessor|evaluator|labell?er|reviewer|human)"
+    r"(?:[ _./:#-]*\d+|[ _./:#-]+[a-z])$",
     re.IGNORECASE,
 )
 #: A score with a number, and a number alone: generations where they count from 0 or 1.
@@ -265,11 +281,30 @@ def melt_questions(
         return _melt_columns_of_variants(table, fixed, candidates, values)
     if "model" in fixed:
         return _melt_columns_of_questions(table, where, fixed, candidates, values, by_variant=options.by_variant)
+    return _melt_columns_of_models(table, where, fixed, candidates, values, nested, options)
+
+
+def _melt_columns_of_models(
+    table: pa.Table,
+    where: str,
+    fixed: Mapping[str, str],
+    candidates: Sequence[str],
+    values: Mapping[str, _Values],
+    nested: Collection[str],
+    options: TableOptions,
+) -> LongTable | None:
+    """Return the rows of a table with a row per question, whose columns are models or prompt variants of models."""
     models, left_out = _choose_models(candidates, values, nested)
     if len(models) < 2 or not table.num_rows:
         return None
     label = fixed["question"]
+    if all(_RATER.match(column.strip().removeprefix(_find_parent(column, nested))) for column in models):
+        what = f"the columns {_list_names(models)} are called as people or judges who score the same answers"
+        remedy = f"--columns {shlex.quote(f'score={models[0]}')} reads one of them; columns of models have their names"
+        raise InputError(what, where=where, remedy=remedy)
     table, summaries = _drop_summaries(table, label, models)
+    if variants := _find_numbered_variants(models, nested):
+        return _melt_numbered_variants(table, fixed, variants, left_out, summaries, options)
     name = repr(label) if label.strip() else "the first"
     labels = _label_models(models, nested)
     note = f"a column per model: the questions are in column {name}, the models are {_list_names(labels.values())}"
@@ -304,12 +339,11 @@ def find_repeats(names: Sequence[str], nested: Collection[str] = (), *, has_numb
     >>> find_repeats(["question", "gpt4", "gpt5"])
     {}
     """
-    repeats: dict[str, _Repeat] = {}
-    for column in names:
-        label = _PERCENT.sub("", _ENDING.sub("", column.strip().removeprefix(_find_parent(column, nested))))
-        if (match := _REPEAT.match(label)) is not None:
-            parts = [part for part in (match["before"], match["after"]) if part and part.lower() not in METRICS]
-            repeats[column] = _Repeat(" ".join(parts), str(int(match["number"])))
+    repeats = {
+        column: _Repeat(_name_model(match), str(int(match["number"])))
+        for column in names
+        if (match := _REPEAT.match(_remove_metric(column, nested)))
+    }
     if not repeats and has_numbers:
         numbers = {
             column: int(match["number"])
@@ -321,6 +355,62 @@ def find_repeats(names: Sequence[str], nested: Collection[str] = (), *, has_numb
             repeats = {column: _Repeat("", str(number)) for column, number in numbers.items()}
     has_repeats = len({of.model for of in repeats.values()}) < len(repeats) == len(set(repeats.values()))
     return repeats if has_repeats else {}
+
+
+def _remove_metric(column: str, nested: Collection[str]) -> str:
+    """Return the name of a column without the nested column, the metric and the sign of percent."""
+    return _PERCENT.sub("", _ENDING.sub("", column.strip().removeprefix(_find_parent(column, nested))))
+
+
+def _name_model(match: re.Match[str]) -> str:
+    """Return the model that the column of a generation or a prompt variant names; empty if it names none."""
+    return " ".join(part for part in (match["before"], match["after"]) if part and part.lower() not in METRICS)
+
+
+def _find_numbered_variants(columns: Sequence[str], nested: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the model, empty if none is named, and the variant of each column; empty unless all name variants."""
+    matches = {column: _NUMBERED_VARIANT.match(_remove_metric(column, nested)) for column in columns}
+    variants = {column: (_name_model(match), match["variant"]) for column, match in matches.items() if match}
+    models = {model for model, _ in variants.values()}
+    has_several = len(models) < len(variants) == len(set(variants.values())) and ("" not in models or len(models) == 1)
+    return variants if has_several and len(variants) == len(columns) else {}
+
+
+def _melt_numbered_variants(
+    table: pa.Table,
+    fixed: Mapping[str, str],
+    variants: Mapping[str, tuple[str, str]],
+    left_out: Sequence[str],
+    summaries: Sequence[str],
+    options: TableOptions,
+) -> LongTable:
+    """Return the rows of a table with a row per question whose columns are prompt variants, perhaps of several models.
+
+    Parameters
+    ----------
+    table
+        The table, of text.
+    fixed
+        Our names to the columns that each row keeps.
+    variants
+        The model and the variant of each column of scores.
+    left_out
+        Columns that are not read.
+    summaries
+        Lines on rows that were left out.
+    options
+        How the table is read.
+    """
+    models = list(dict.fromkeys(model for model, _ in variants.values() if model))
+    lines = [f"a column per prompt variant{f' of {_list_names(models)}' if models else ''}: {_list_names(variants)}"]
+    lines += [f"left out: {_list_names(left_out)}"] if left_out else []
+    if not models:
+        lines.append("if these are models, give the columns the names of the models")
+    labels = {"variant": {column: variant for column, (_, variant) in variants.items()}}
+    labels |= {"model": {column: model for column, (model, _) in variants.items()}} if models else {}
+    names = {name: name for name in (*fixed, *labels, "score") if name not in options.dimensions}
+    meanings = _list_meanings(fixed, {c: f"{v} of {m}" if m else v for c, (m, v) in variants.items()}, "variant")
+    return LongTable(_melt(table, fixed, labels), names, "; ".join([*lines, *summaries]), meanings)
 
 
 def melt_repeats(
@@ -457,6 +547,17 @@ def _list_meanings(fixed: Mapping[str, str], labels: Mapping[str, str], kind: st
     return meanings | {column: f"score of {kind} {label}" for column, label in labels.items()}
 
 
+def is_metric(name: str) -> bool:
+    """Return whether a column is called as a metric, perhaps with a number, and not as a model.
+
+    >>> [is_metric(name) for name in ("F1 score", "acc@5", "ndcg@10", "gpt-4", "top")]
+    [True, True, True, False, False]
+    """
+    key = normalise_name(name)
+    metric = _CUTOFF.sub("", key)
+    return metric in _METRIC_NAMES or (metric != key and metric in _RANKED_METRICS)
+
+
 def _find_parent(column: str, nested: Collection[str]) -> str:
     """Return the nested column, with a dot, that a column is a field of; empty for any other column."""
     return next((f"{name}." for name in (*nested, *_NESTED) if column.startswith(f"{name}.")), "")
@@ -472,7 +573,7 @@ def _choose_models(
         for column in numbers
         if not _ERROR.search(column)
         and not _OTHER_NUMBERS.search(column)
-        and normalise_name(column.removeprefix(_find_parent(column, nested))) not in METRIC_NAMES
+        and not is_metric(column.removeprefix(_find_parent(column, nested)))
     ]
     units = [column for column in models if values[column].n_units == values[column].n]
     models = units if len(units) * 2 > len(models) else models
