@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 from helpers.long_cases import mark_long
@@ -47,6 +48,28 @@ def test_one_file_per_model_with_a_column_for_it(tmp_path):
     for name in ("a", "b"):
         write(tmp_path / f"gsm/{name}.csv", scores(10, model=name))
     assert content(hs.read(tmp_path / "gsm")) == {"gsm": (("a", "b"), 10)}
+
+
+def test_a_pattern_of_files_with_a_column_for_the_model_is_one_table_as_a_line_says(tmp_path, monkeypatch):
+    """Files of two benchmarks, which are two where they are named one by one, and parts of one table."""
+    for name in ("law", "math"):
+        write(
+            tmp_path / f"logs/{name}.csv",
+            [{**row, "id": f"{name}{row['id']}"} for row in scores(10, model="a")],
+        )
+    assert sorted(content(hs.read(sorted((tmp_path / "logs").iterdir())))) == ["law", "math"]
+    pattern = str(tmp_path / "logs/*.csv")
+    with pytest.warns(HowsureWarning, match="2 files are read as one table of one benchmark, 'logs'; .* one by one"):
+        assert content(hs.read(pattern)) == {"logs": (("a",), 20)}
+    monkeypatch.chdir(tmp_path / "logs")
+    with pytest.warns(HowsureWarning, match="2 files are read as one table of one benchmark, 'logs'"):
+        assert content(hs.read("*.csv")) == {"logs": (("a",), 20)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert content(hs.read(pattern, benchmark="both")) == {"both": (("a",), 20)}
+    for name in ("law", "math"):
+        write(tmp_path / f"logs/{name}.csv", [{**row, "benchmark": name} for row in scores(10, model="a")])
+    assert sorted(content(hs.read(pattern))) == ["law", "math"]
 
 
 def test_files_of_the_same_models_are_benchmarks_although_ids_agree(tmp_path):

@@ -288,6 +288,7 @@ def test_the_file_that_is_named_is_the_file_that_is_read(tmp_path, form, name, m
 
 
 @pytest.mark.filterwarnings("ignore:.* have the same question ids:howsure.errors.HowsureWarning")
+@pytest.mark.filterwarnings("ignore:.* are read as one table of one benchmark:howsure.errors.HowsureWarning")
 @pytest.mark.parametrize("form", FORMS)
 def test_files_of_a_folder_and_of_a_pattern_are_read_by_their_names(tmp_path, form):
     for i, name in enumerate(["r[1]", "r1"]):

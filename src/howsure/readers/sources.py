@@ -293,7 +293,10 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
             check_no_mapping(one)
             raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
         if is_remote(str(one)) or is_glob(str(one)):
-            if files := list_files_of_models(str(one), options.columns):
+            files, note = list_files_of_models(str(one), options.columns)
+            if note and options.benchmark is None:
+                warnings.warn(note, HowsureWarning, stacklevel=4)
+            if files:
                 candidates += [_make_table_candidate(file, options)._replace(given_at=i) for file in files]
             else:
                 candidates.append(_Candidate(None, _open_table_source(str(one), options), given_at=i))

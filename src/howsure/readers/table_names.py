@@ -123,7 +123,7 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
         yield from _find_added_files(files, names)
 
 
-def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> list[Path]:
+def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> tuple[list[Path], str]:
     """Return the files that a pattern matches if no column of the first names the model, so that each is of a model.
 
     Parameters
@@ -135,17 +135,27 @@ def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> list[Path]
 
     Returns
     -------
-    list of Path
+    files
         Empty where the files are one table.
+    note
+        A line on files that are one table although no column names the benchmark; empty for others.
     """
     files = match_pattern(pattern) if is_glob(pattern) else []
-    if len(files) < 2 or "model" in columns:
-        return []
+    if len(files) < 2:
+        return [], ""
     try:
         content = describe_table(files[0], columns, TableNames(model=""))
     except InputError:
-        return []
-    return [] if "model" in content.columns else [Path(file) for file in files]
+        return [], ""
+    if "model" not in content.columns:
+        return [Path(file) for file in files], ""
+    if "benchmark" in content.columns:
+        return [], ""
+    return [], (
+        f"{pattern}: {len(files)} files are read as one table of one benchmark, {name_table(pattern)!r}; if they are "
+        "of several benchmarks, give the files one by one, as the shell does without quotes around the pattern "
+        "(--as-benchmark gives the one another name)"
+    )
 
 
 def _describe(source: TableSource, path: Path) -> _File | None:

@@ -139,6 +139,8 @@ def name_table(name: str | Path) -> str:
     text = str(name)
     parts = [part for part in _strip_address(text).split("/") if not any(mark in part for mark in "*?[=")]
     last = Path(parts[-1] if parts else "") if is_remote(text) or is_glob(text) else Path(text)
+    if not parts and is_glob(text):
+        last = Path.cwd()
     return (last.name.split(".")[0] if last.suffix == ".gz" else last.stem) or "table"
 
 
