@@ -530,3 +530,50 @@ def test_a_reference_with_few_questions_makes_no_plan():
     few = cells_of(population(M=5, N=4), 1, np.random.default_rng(5))
     with pytest.raises(InputError, match="questions in the reference"):
         borrowing.components_of_reference(few)
+
+
+def test_a_pilot_needs_30_questions_of_the_reference():
+    new, reference, _ = new_and_reference(k=2)
+    questions = [question for question, there in zip(new.questions, new.answered[0], strict=True) if there]
+    components = borrowing.components_of(reference, new.select(questions=questions[:30]), "new0")
+    assert np.isfinite(components.total)
+    with pytest.raises(InputError, match="the pilot answered 29 questions of the reference"):
+        borrowing.components_of(reference, new.select(questions=questions[:29]), "new0")
+
+
+def test_a_plan_from_the_reference_alone_is_for_one_model_unless_two_are_named():
+    reference = cells_of(population(M=8, N=80), 2, np.random.default_rng(5))
+    alone = borrowing.components_of_reference(reference)
+    assert alone == borrowing.components_of_reference(reference, models=1)
+    assert alone.total != borrowing.components_of_reference(reference, models=2).total
+
+
+def test_factors_of_models_that_missed_questions_by_a_slow_version():
+    """Effects by alternating means over loops, what is missing filled with them, and singular values by numpy."""
+    whole = cells_of(population(M=7, N=40), 2, np.random.default_rng(8))
+    is_there = np.random.default_rng(9).random(whole.n.shape) < 0.8
+    arrays = {name: np.where(is_there, getattr(whole, name), 0) for name in ("n", "total", "total_sq")}
+    reference = replace(whole, **arrays, minimum=None, maximum=None, outcomes=None)
+    score = {(m, q): whole.mean[m, q] for m in range(7) for q in range(40) if is_there[m, q]}
+    model, question = [0.0] * 7, [0.0] * 40
+    for _ in range(20):
+        for m in range(7):
+            model[m] = np.mean([score[m, q] - question[q] for q in range(40) if (m, q) in score])
+        for q in range(40):
+            question[q] = np.mean([score[m, q] - model[m] for m in range(7) if (m, q) in score])
+        question = [one - np.mean(question) for one in question]
+    filled = np.array(
+        [[score[m, q] - model[m] if (m, q) in score else question[q] for q in range(40)] for m in range(7)]
+    )
+    _, d, v = np.linalg.svd(filled, full_matrices=False)
+    expected = v.T @ np.diag(d**4) @ v
+    found = factors.extract_factors(reference).scores
+    kernel = found @ found.T
+    assert kernel / kernel.max() == pytest.approx(expected / expected.max(), abs=1e-9)
+
+
+def test_one_question_has_its_own_score():
+    new, reference, _ = new_and_reference(k=3)
+    question = new.questions[int(np.flatnonzero(new.answered[0])[0])]
+    one = new.select(questions=[question])
+    assert borrowing.score(one, reference).score.tolist() == one.mean[0].tolist()

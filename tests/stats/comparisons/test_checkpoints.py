@@ -4,6 +4,7 @@ import pytest
 
 from howsure.errors import InputError
 from howsure.stats.comparisons import find_training_runs, order_checkpoints, read_positions
+from howsure.stats.comparisons.checkpoints import have_positions
 
 
 @pytest.mark.parametrize(
@@ -79,3 +80,20 @@ def test_runs_of_two_models_are_two():
 )
 def test_positions_are_the_numbers_of_the_labels_or_their_places(labels, positions):
     assert read_positions(labels).tolist() == positions
+
+
+def test_numbers_that_do_not_grow_from_label_to_label_are_places():
+    """By hand: other texts among the labels, two labels of one step, and steps of less than 1."""
+    assert read_positions(["m step 100", "m step 200", "final"]).tolist() == [1, 2, 3]
+    assert read_positions(["step 1k", "step 1000", "step 2k"]).tolist() == [1, 2, 3]
+    assert read_positions(["0.25 epoch", "0.5 epoch"]).tolist() == [0.25, 0.5]
+
+
+def test_each_text_has_its_own_training_run():
+    runs = [[f"{name} step {i}" for i in (1, 2, 3)] for name in ("one", "two")]
+    assert find_training_runs([*runs[0], *runs[1]]) == runs
+
+
+def test_labels_that_are_alone_have_no_positions():
+    assert not have_positions(["m step 1", "other"])
+    assert not have_positions(["m step 1", "m step 2", "llama-7b", "llama-13b"])

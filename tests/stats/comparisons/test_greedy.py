@@ -67,3 +67,12 @@ def test_a_comparison_of_no_model_is_refused():
     cells = Cells.from_scores("demo", ["a"], ["p"], [[[1, 0]]])
     with pytest.raises(InputError, match="no sampled model"):
         compare_greedy(cells, [])
+
+
+def test_models_without_any_greedy_run():
+    table = compare_greedy(
+        Cells.from_scores("demo", ["a", "b"], ["p"], [[[1, 0]], [[1, 1]]]), [("a", None), ("b", None)]
+    )
+    columns = table.columns()
+    assert columns["sampled"].tolist() == [1, 0.5]
+    assert np.isnan(columns["greedy"]).tolist() == np.isnan(columns["se_greedy"]).tolist() == [True, True]

@@ -41,7 +41,7 @@ def test_a_percentage_is_refused_at_the_call(name):
         CALLS[name](95)
 
 
-@pytest.mark.parametrize("level", [0, 1, 1.5, -0.95, float("nan")])
+@pytest.mark.parametrize("level", [0, 1, 1.5, 49, 100, 100.5, -0.95, float("nan")])
 def test_a_level_outside_of_0_and_1_is_refused(level):
     with pytest.raises(InputError, match=f"level is {level:g}; allowed: between 0 and 1"):
         claims.check_level(level)
@@ -64,3 +64,9 @@ def test_tuples_hold_each_name_once():
 
 def test_each_interval_method_is_described():
     assert sorted(claims.INTERVAL_METHOD_TEXTS) == sorted(claims.INTERVAL_METHODS)
+
+
+@pytest.mark.parametrize("level", [50, 80, 95, 99.9])
+def test_a_level_in_percent_is_answered_with_the_share(level):
+    with pytest.raises(InputError, match=f"level is {level:g}; did you mean {level / 100:g}\\?"):
+        claims.check_level(level)

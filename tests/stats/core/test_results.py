@@ -133,8 +133,14 @@ def test_intervals_at_another_level(level):
 
 def test_a_result_without_limits_to_compute_again_keeps_its_level():
     assert score(CELLS) != score(CELLS)  # a result is equal to itself alone, as arrays have no single answer
-    with pytest.raises(InputError, match="RunGap has no interval"):
+    with pytest.raises(InputError, match="RunGap has no interval to compute again; compute it again with this level"):
         run_gap(OTHER, runs=3).at_level(0.9)
+
+
+def test_parts_of_results_under_a_name_are_results():
+    several = hs.repeats([CELLS, OTHER])
+    assert [part.benchmark for part in several.of("runs").parts] == [part.benchmark for part in several.parts]
+    assert several.of("runs").parts[1] is several.parts[1].runs
 
 
 def test_a_printed_result_fits_the_columns_that_the_environment_states(monkeypatch):

@@ -173,3 +173,8 @@ def test_p_of_two_models_is_that_of_the_sign_test(first, n):
     result = estimate_concordance("b", ("a", "b"), scores)
     expected = stats.binomtest(first, n, 0.5).pvalue
     assert result.p_value == pytest.approx(expected)
+
+
+def test_two_prompts_have_no_interval():
+    between = estimate_concordance("b", ("x", "y", "z"), [[0.9, 0.8], [0.5, 0.6], [0.1, 0.2]]).interval()
+    assert np.isnan([between.low, between.high]).all()

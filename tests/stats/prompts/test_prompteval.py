@@ -124,3 +124,19 @@ def test_prompteval_refuses_what_it_cannot_take():
         prompteval(cube, level=1)
     with pytest.raises(InputError, match="budget is 10; allowed: from 0 to 9"):
         draw_balanced_cells(3, 3, 10)
+
+
+def test_each_quantile_has_its_benchmark_and_level():
+    columns = prompteval(binary(np.full((2, 6, 5), 0.5), 2, np.random.default_rng(1)), level=0.9, draws=20).columns()
+    assert columns["benchmark"].tolist() == ["b"] * 10
+    assert columns["level"].tolist() == [0.9] * 10
+    assert columns["model"].tolist() == ["0"] * 5 + ["1"] * 5
+
+
+def test_a_prompt_whose_estimated_score_is_below_0_counts_as_one_of_0():
+    """A prompt that was wrong on two questions of which others were right: least squares puts it at -0.6."""
+    n = np.array([[[1, 1, 1, 1, 0, 0, 1, 0], [0, 0, 0, 1, 1, 0, 1, 1], [0, 0, 1, 0, 0, 1, 0, 1]]])
+    total = np.zeros(n.shape)
+    total[0, 1, [3, 6, 7]] = 1
+    found = prompteval(Cube("b", ("m",), tuple("pqr"), tuple("stuvwxyz"), n, total, total), draws=20)
+    assert np.all((found.low > 0) & (found.low < found.values) & (found.values < found.high) & (found.high < 1))

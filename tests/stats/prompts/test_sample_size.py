@@ -1,5 +1,6 @@
 """How many prompt variants are enough: n* as published, exactly and by seeded orders, and for the space itself."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -231,3 +232,20 @@ def test_equal_scores_have_no_unit_and_many_large_counts_take_the_orders():
     subset_moments._set_exact_means(far, exact, np.arange(1, 400), *subset_moments._as_counts(x), 0.01)
     assert not exact.any()
     assert (far == 0.5).all()
+
+
+def test_sizes_that_the_orders_leave_open_are_computed_exactly():
+    """Of counts over 60 prompts: all sizes with few subsets, and for the mean those within five standard errors of 5 %."""
+    rng = np.random.default_rng(2)
+    x = rng.binomial(40, 0.5, 60) / 40
+    order, chance = draw_orders(60, 400, 3), 0.05
+    far, exact = deviation_chance(x, order, 0.02, chance)
+    is_enumerated = np.array([math.comb(60, n) * n <= 500_000 for n in range(1, 61)])
+    error = 5 * math.sqrt(chance * (1 - chance) / 400) + 1 / 400
+    centered = x - x.mean()
+    by_orders = np.array([np.mean(np.abs(centered[order[:, :n]].mean(axis=1)) > 0.02 + 1e-12) for n in range(1, 61)])
+    is_open = ~is_enumerated & (np.abs(by_orders - chance) <= error)
+    assert 0 < is_open.sum() < (~is_enumerated).sum()
+    assert exact.tolist() == [(is_enumerated | is_open).tolist(), is_enumerated.tolist()]
+    decided = ~is_enumerated & ~is_open
+    assert far[0, decided] == pytest.approx(by_orders[decided])

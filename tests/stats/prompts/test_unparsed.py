@@ -70,3 +70,15 @@ def test_variants_without_values_have_no_dimensions():
 def test_counts_that_do_not_fit_are_refused(counts):
     with pytest.raises(InputError, match="do not fit the generations"):
         estimate_unparsed_effect(build_cube(2), counts)
+
+
+def test_the_notes_and_numbers_of_prompts_are_those_of_all_prompts():
+    """By hand: 40 questions, of which no answer of v0 and all answers of v2 are unparsed; notes stand in the first row."""
+    n = np.full((1, 40, 3), 2)
+    right = np.tile([2.0, 1.0, 0.0], (1, 40, 1))
+    cube = Cube("demo", ("a",), tuple(map(str, range(40))), ("v0", "v1", "v2"), n, right, right)
+    columns = estimate_unparsed_effect(cube, np.tile([0, 0, 2], (1, 40, 1))).columns()
+    assert columns["dimension"].tolist() == ["all prompts", "prompt", "prompt", "prompt"]
+    assert "the unparsed share differs between prompts by more than chance" in columns["note"][0]
+    assert columns["note"][1:].tolist() == [""] * 3
+    assert columns["n_variants"].dtype.kind == "i"

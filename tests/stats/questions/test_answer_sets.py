@@ -7,7 +7,13 @@ import pytest
 
 from howsure.errors import InputError
 from howsure.stats.questions import AnswerCounts, estimate_consistency, map_questions
-from howsure.stats.questions.answer_sets import AnswerPair, count_most_comparisons, merge_equivalent_answers
+from howsure.stats.questions.answer_sets import (
+    LONGEST_NUMBER,
+    AnswerPair,
+    _parse_number,
+    count_most_comparisons,
+    merge_equivalent_answers,
+)
 
 
 def by_first_letter(pairs):
@@ -154,3 +160,8 @@ def test_equal_numbers_are_one_set_without_a_comparison(answers, n_sets):
     merged = merge_equivalent_answers(counts, deny_all, sets="by hand")
     assert len(merged.answers) == n_sets
     assert merged.n.sum() == len(answers)
+
+
+def test_numbers_of_up_to_60_characters_are_numbers():
+    assert _parse_number("7".zfill(LONGEST_NUMBER)) == _parse_number("7")
+    assert _parse_number("7".zfill(LONGEST_NUMBER + 1)) is None

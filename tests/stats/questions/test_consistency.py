@@ -172,3 +172,10 @@ def test_unknown_questions_are_refused():
     assert counts.select(["q"]).questions == ("q",)
     with pytest.raises(UnknownNameError, match="unknown question 'r'"):
         counts.select(["q", "r"])
+
+
+def test_a_question_without_a_parsed_answer_has_no_most_frequent_one():
+    counts = AnswerCounts.from_generations("b", {"m": {"p": [None, None], "q": [None, "A"]}}, {"p": "A", "q": "A"})
+    modes = dict(zip(counts.questions, modal_answers(counts)[0].tolist(), strict=True))
+    assert modes["p"] == -1
+    assert modes["q"] >= 0

@@ -48,6 +48,7 @@ def test_against_loops(method):
         assert row["consistency"] == pytest.approx(S)
         assert row["p_correct"] == pytest.approx(p)
         assert row["n_sets"] == len({one for one in given if one is not None})
+        assert isinstance(row["n_sets"], int)
         assert row["in_corner"] == int(p <= 0.1 and S >= -0.8)
     listed = map_questions(counts, method=method)
     assert len(listed) == sum(row["in_corner"] for row in rows) >= 3

@@ -1,5 +1,7 @@
 """Questions with unusual scores. Kind of truth: tables written by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -85,3 +87,12 @@ def test_audit_of_a_table_lists_the_patterns(tmp_path, howsure):
     assert code == 0
     assert "were not looked for: that takes run folders, logs, or tables with answers" in " ".join(out.split())
     assert len(hs.audit(tmp_path / "t.csv", every=True)["question"]) == 4
+
+
+def test_benchmarks_are_named_only_where_they_could_not_be_searched_alike():
+    """Two models of one score have no best and no worst."""
+    even, uneven = cells([[[1], [0], [1]], [[0], [1], [1]]]), cells([[[1], [0], [1]], [[0], [0], [1]]])
+    alone, both = str(audit_scores([uneven])), str(audit_scores([uneven, replace(even, benchmark="other")]))
+    assert "looked for in the scores: " in alone
+    assert "looked for in the scores (bench): " in both
+    assert "looked for in the scores (other): " in both

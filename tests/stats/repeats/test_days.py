@@ -114,3 +114,17 @@ def test_the_day_of_a_sum_is_the_one_that_both_have():
         for run, day in zip(runs_of(drawn(P, 2)), ("2026-11-02", "2026-11-03"), strict=True)
     )
     assert (a + b).days == {"m1": "2026-11-02"}
+
+
+def test_limits_of_scores_from_0_to_1_are_within_these():
+    """Three questions of which one varied, right in two of three generations; the same of 0 and 2 has no such limits."""
+    scores = np.array([[[1, 1, 1], [1, 1, 1], [1, 0, 1]]], float)
+    days = ["2026-11-02", "2026-11-03", "2026-11-04"]
+    daily, double = (compare_days(dated(runs_of(factor * scores), days)) for factor in (1, 2))
+    assert daily.high.max() == 1
+    assert double.high.max() > 2
+    columns = daily.columns()
+    name, model = daily.benchmark, daily.models[0]
+    assert list(zip(columns["benchmark"], columns["model"], columns["day"], strict=True)) == [
+        (name, model, day) for day in days
+    ]

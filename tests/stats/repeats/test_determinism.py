@@ -76,3 +76,8 @@ def test_words_that_differ_without_a_change_of_score():
     assert "do not say how much the score varies" in row["note"]
     with pytest.raises(InputError):
         measure_determinism(count({}))
+
+
+def test_the_most_completions_of_a_prompt_are_a_column():
+    columns = measure_determinism(count({("m", "p", "v"): ["a", "b", "a"], ("m", "q", "v"): ["a", "a"]})).columns()
+    assert columns["n_completions"].tolist() == [3]

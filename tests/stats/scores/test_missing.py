@@ -12,7 +12,7 @@ import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score
-from howsure.stats.scores.missing import count_missing, critical_value, fill_missing, score_with_missing
+from howsure.stats.scores.missing import _interpolate, count_missing, critical_value, fill_missing, score_with_missing
 
 
 def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):
@@ -152,3 +152,10 @@ def test_bounds_at_another_level_are_those_computed_at_that_level(level):
     beyond = max(stats.norm.ppf(level), 0) * np.sqrt(0.25 * 0.75 / 100)
     assert ours.low[0] == pytest.approx(0.25 - beyond, abs=0.005)
     assert ours.high[0] == pytest.approx(0.75 + beyond, abs=0.005)
+
+
+def test_interpolation_by_hand():
+    """Of rows 0, 1 and 2: at their ends, between them, and beyond."""
+    values = np.array([[0.0, 10.0], [1.0, 20.0], [4.0, 40.0]])
+    for place, expected in ((2.0, [4, 40]), (5.0, [4, 40]), (0.0, [0, 10]), (-1.0, [0, 10]), (1.25, [1.75, 25])):
+        assert _interpolate(values, np.full(2, place)) == pytest.approx(expected)
