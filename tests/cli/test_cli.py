@@ -231,7 +231,8 @@ def test_a_model_that_is_not_named_is_asked_for_by_the_names_that_there_are(hows
     assert howsure(command, third)[2].endswith("with howsure pairs: big, small, 'two words'\n")
     alone = tmp_path / "alone.csv"
     alone.write_text("model,question,score\nm,1,1\nm,2,0\n")
-    assert howsure(command, alone)[2].endswith("two models are compared, and the results have m alone\n")
+    other = ": --other PATH reads those at the other provider" if command == "providers" else ""
+    assert howsure(command, alone)[2].endswith(f"two models are compared, and the results have m alone{other}\n")
 
 
 def test_plan_names_the_options_that_are_its_goals(howsure, table):

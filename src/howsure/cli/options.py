@@ -438,13 +438,17 @@ def add_two_models(command: Command) -> Command:
     return option_a(option_b(check_and_call))
 
 
-def build_models_error(inputs: CommandInputs, a: str | None, b: str | None) -> InputError:
-    """Return the error of a command whose two models are not both named; the remedy has those that there are."""
+def build_models_error(inputs: CommandInputs, a: str | None, b: str | None, *, alone: str = "") -> InputError:
+    """Return the error of a command whose two models are not both named; the remedy has those that there are.
+
+    `alone` is what to do where there is one model alone.
+    """
     models = list(dict.fromkeys(model for cells in inputs.results.cells() for model in cells.models))
     absent = [f"--{name}" for name, model in (("a", a), ("b", b)) if model is None]
     others = [shlex.quote(model) for model in models if model not in {a, b}]
     if len(models) < 2:
         remedy = f"two models are compared, and the results have {shlex.quote(models[0]) if models else 'none'} alone"
+        remedy += f": {alone}" if alone else ""
     elif len(models) == 2 and len(others) == len(absent):
         names = iter(others)
         remedy = f"give --a {shlex.quote(a) if a else next(names)} --b {shlex.quote(b) if b else next(names)}"

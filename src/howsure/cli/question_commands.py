@@ -211,6 +211,6 @@ def providers(
     import howsure as hs
 
     if not other and (a is None or b is None):
-        raise build_models_error(inputs, a, b)
+        raise build_models_error(inputs, a, b, alone="--other PATH reads those at the other provider")
     beside = replace(inputs, paths=other).results if other else None
     print_result(hs.providers(inputs.results, a, b, other=beside, level=level, method=method), form)
