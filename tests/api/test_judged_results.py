@@ -116,6 +116,10 @@ def test_the_commands_print_it(run, tmp_path):
     assert "self-preference: the judge's error on a differs by" in scored.stdout
     compared = runner.invoke(cli, ["compare", str(run), "--a", "a", "--b", "b", "--calibrate", str(file)])
     assert "judge_difference" in compared.stdout
+    below = "\n".join(describe_labels(run, file))
+    assert "self-preference" in below
+    for printed in (scored.stdout, compared.stdout):
+        assert below.split() == printed.split()[-len(below.split()) :]
 
 
 @pytest.mark.parametrize(

@@ -109,16 +109,22 @@ def score(
             calibration=calibration,
         )
         print_result(result, form)
-        if calibrate is not None and form in TEXT_FORMATS:
-            from howsure.api.judged_results import describe_labels
-
-            for line in describe_labels(inputs.results, calibrate, level=level):
-                print(fit_sentences(line, form))
+        if calibrate is not None:
+            _print_labels(inputs, calibrate, level, form)
 
     if follow:
         follow_files(inputs, print_scores)
     else:
         print_scores(inputs)
+
+
+def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: OutputFormat) -> None:
+    """Print what labels say of the judge and of each other below a table that they calibrate."""
+    from howsure.api.judged_results import describe_labels
+
+    if form in TEXT_FORMATS:
+        for line in describe_labels(inputs.results, labels, level=level):
+            print(fit_sentences(line, form))
 
 
 @click.command()
@@ -159,7 +165,9 @@ def compare(
         calibration=calibration,
     )
     print_result(result, form)
-    if form in TEXT_FORMATS and calibrate is None:
+    if calibrate is not None:
+        _print_labels(inputs, calibrate, level, form)
+    elif form in TEXT_FORMATS:
         from howsure.api.judged_results import describe_positions
 
         for line in describe_positions(inputs.results):
