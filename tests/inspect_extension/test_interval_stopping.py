@@ -5,6 +5,7 @@ Inspect itself whose accuracy is planted.
 """
 
 import asyncio
+import inspect
 import json
 import random
 import subprocess
@@ -19,6 +20,8 @@ pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
 
 from helpers.planted_task import draw_score
 from inspect_ai.scorer import SampleScore, Score
+from inspect_ai.util import EarlyStopping
+from inspect_ai.util._early_stopping import EarlyStoppingSummary
 
 from howsure.errors import InputError
 from howsure.inspect_extension.interval_stopping import IntervalStopping
@@ -186,6 +189,37 @@ def test_values_that_are_no_numbers_are_said_once(scorer, value, note):
 
     found = asyncio.run(run())
     assert sum(bool(note) and note in one for one in found["notes"]) == bool(note)
+
+
+def test_the_log_of_inspect_takes_its_name_its_reasons_and_its_analysis():
+    """Inspect calls a manager by the arguments of its protocol, and validates what it stores."""
+    names = ("start_task", "schedule_sample", "complete_sample", "complete_task")
+    for name in names:
+        expected, own = (inspect.signature(getattr(of, name)).parameters for of in (EarlyStopping, IntervalStopping))
+        assert list(own) == list(expected)
+    stopping = IntervalStopping(0.5)
+    samples = [SimpleNamespace(id=f"q{i}") for i in range(20)]
+
+    async def run():
+        manager = await stopping.start_task(SimpleNamespace(eval_id="e"), samples, 12)
+        for epoch in range(1, 13):
+            for one in samples:
+                if await stopping.schedule_sample(one.id, epoch) is None:
+                    score = SampleScore(score=Score(value=draw_score(1, one.id, epoch)), sample_id=one.id)
+                    await stopping.complete_sample(one.id, epoch, {"s": score})
+        stops = [
+            stop for epoch in range(1, 13) for one in samples if (stop := await stopping.schedule_sample(one.id, epoch))
+        ]
+        return manager, stops, await stopping.complete_task()
+
+    manager, stops, metadata = asyncio.run(run())
+    summary = EarlyStoppingSummary(manager=manager, early_stops=stops, metadata=metadata)
+    stored = json.loads(summary.model_dump_json())
+    assert (stored["manager"], stored["metadata"]["stopped"]) == ("howsure interval stopping", True)
+    epochs = int(stored["metadata"]["after"].split()[0])
+    expected = [draw_score(1, f"q{i}", e) for i in range(20) for e in range(1, epochs + 1)]
+    assert stored["metadata"]["score"] == pytest.approx(np.mean(expected), abs=1e-6)
+    assert {stop["reason"] for stop in stored["early_stops"]} == {stored["early_stops"][0]["reason"]} != {None}
 
 
 RUN = """

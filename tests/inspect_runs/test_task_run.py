@@ -184,6 +184,15 @@ def test_samples_that_fail_are_missing_and_said(failed_run):
     assert all("planted failure" in row["error"] for row in rows if row["score"] is None)
 
 
+def test_a_worker_that_gets_a_misspelt_task_names_the_right_one(tmp_path):
+    """What the worker replies is the line of the command."""
+    request = TaskRequest(task=f"{TASK}@planted_sum", model="mockllm/model", log_folder=str(tmp_path), epochs=1)
+    with pytest.raises(
+        InputError, match=r"planted_task\.py: unknown task 'planted_sum'; did you mean 'planted_sums'\?"
+    ):
+        run_request(request)
+
+
 @pytest.mark.long
 def test_a_misspelt_task_has_one_line_with_the_right_name(tmp_path):
     experiment = write(tmp_path / "exp.yaml", f"benchmark: inspect/{TASK}@planted_sum\nmodels: [mockllm/model]\n")

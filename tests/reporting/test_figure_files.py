@@ -108,6 +108,16 @@ def test_hostile_names_are_text_in_files_too(tmp_path):
     assert sorted(models) == sorted(f"'{name}" if name == "=1+1" else name for name in names)
 
 
+def test_files_of_figures_of_several_benchmarks_have_their_number(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(figure_files, "render_spec", lambda *_, **__: b"drawn")
+    others = [replace(figure, id=figure.id.replace("b1-", "b2-")) for figure in page.figures]
+    ids = [figure.id for figure in (*page.figures, *others)]
+    assert [file.stem for file in figure_files.write_figures(tmp_path, [*page.figures, *others])] == ids
+    assert [file.stem for file in figure_files.write_figures(tmp_path, others)] == [
+        one[3:] for one in ids[len(others) :]
+    ]
+
+
 @pytest.mark.long
 def test_figures_of_several_benchmarks_on_one_page_keep_its_number(tmp_path):
     found = figure_files.write_figures(

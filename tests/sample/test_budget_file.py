@@ -17,11 +17,12 @@ from helpers.endpoint import Faults, serve
 from howsure.benchmarks import load
 from howsure.errors import InputError, StoreError
 from howsure.sample import concurrency
+from howsure.sample import session as run_session
 from howsure.sample.budget import SPENT_FILE, Budget, Spending, SpendingFile, load_spending
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
 
-LARGE = load("directions-large")
+LARGE, SMALL = load("directions-large"), load("directions-small")
 TEXT = """
 benchmark: directions-large
 generations: 3
@@ -112,6 +113,29 @@ def test_what_the_next_session_sets_aside_again_is_not_in_the_account():
         assert budget.recorded_spending == Spending(2, 40, 1)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("budget", ["calls: 40", "tokens: 600", "cost: 0.0008"])
+def test_a_budget_that_cannot_be_recorded_sends_nothing(tmp_path, monkeypatch, budget):
+    """The first request needs the file: none is sent without it, and what the budget allows once it can be written."""
+    obstacle = tmp_path / "r" / f".{SPENT_FILE}.new"  # a folder under the name to which the file is written first
+
+    def obstruct(folder, of):
+        obstacle.mkdir()
+        return SpendingFile(folder, of)
+
+    text = TEXT.replace("directions-large", "directions-small")
+    with serve(SMALL.questions) as server:
+        experiment = parse_experiment(text.format(budget=budget, url=server.base_url))
+        monkeypatch.setattr(run_session, "SpendingFile", obstruct)
+        with pytest.raises(StoreError, match=r"spent\.json: .*run again: what was there is kept"):
+            asyncio.run(run(experiment, tmp_path / "r", sleep=quick))
+        monkeypatch.undo()
+        assert not server.bodies
+        obstacle.rmdir()
+        asyncio.run(run(experiment, tmp_path / "r", sleep=quick))
+    kind, bound = budget.split(": ")
+    assert 0 < list_bills(server)[kind] <= float(bound)
 
 
 @pytest.mark.long
