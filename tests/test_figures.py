@@ -399,3 +399,6 @@ def test_axes_of_few_numbers_have_their_labels():
     axis = read_axis(figures.costs(compare_costs(cells(("a", "b")), usage)))
     assert all(label.isdecimal() for label in axis.values())
     assert "150" in axis.values()
+    two = Cube.from_means("b", ["m", "n"], ["v", "w"], np.array([[0.4, 0.6], [0.5, 0.7]]))
+    for draw in (figures.convergence, figures.convergence_bands):
+        assert list(read_axis(draw(two)).values()) == ["1", "2"]

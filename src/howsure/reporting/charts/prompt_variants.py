@@ -13,6 +13,7 @@ from howsure.reporting.charts.chart_elements import (
     GREY,
     Chart,
     chart_of_columns,
+    count_axis,
     facet_by_model,
     finish_chart,
     round_values,
@@ -143,12 +144,13 @@ def draw_convergence(sizes: SampleSize, moment: str, order: Sequence[str]) -> Ch
     """
     row = MOMENTS.index(moment)
     curves = [sizes.convergence(model)[row] for model in order]
+    numbers = np.concatenate([np.arange(1, len(curve) + 1) for curve in curves])
     base = chart_of_columns(
         model=np.repeat(np.array(order, dtype=object), [len(curve) for curve in curves]),
-        n=np.concatenate([np.arange(1, len(curve) + 1) for curve in curves]),
+        n=numbers,
         deviation=np.concatenate(curves),
     )
-    x = x_channel("n", "Prompt variants", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
+    x = x_channel("n", "Prompt variants", axis=count_axis(numbers))
     title = f"|{moment} of n − {moment} of all|"
     # Without a precision Vega takes one from the ticks, and may write .12 as 0.1.
     y = alt.Y(field="deviation", type="quantitative", title=title, axis=alt.Axis(format=".4~g"))
@@ -202,14 +204,15 @@ def draw_deviation_bands(curves: Mapping[str, tuple[SampleSize, str]], moment: s
     bands = {name: sizes.bands(model)[:, row] for name, (sizes, model) in curves.items()}
     lengths = [band.shape[1] for band in bands.values()]
     mean, low, high = np.concatenate(list(bands.values()), axis=1)
+    numbers = np.concatenate([np.arange(1, length + 1) for length in lengths])
     base = chart_of_columns(
         model=np.repeat(np.array(order, dtype=object), lengths),
-        n=np.concatenate([np.arange(1, length + 1) for length in lengths]),
+        n=numbers,
         deviation=mean,
         low=low,
         high=high,
     )
-    x = x_channel("n", "Prompt variants", axis=alt.Axis(tickMinStep=1, tickCount=7, format="d"))
+    x = x_channel("n", "Prompt variants", axis=count_axis(numbers))
     title = f"|{moment} of n − {moment} of all|"
     y = alt.Y(field="deviation", type="quantitative", title=title, axis=alt.Axis(format=".4~g"))
     tips = tooltips(model="Curve", n="Variants", deviation="Mean deviation", low="Low", high="High")
