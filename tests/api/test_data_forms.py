@@ -134,7 +134,7 @@ def test_cells_are_the_runs_of_their_benchmark():
 
 def test_a_report_of_cells_alone(tmp_path):
     cells = hs.read(pa.table(COLUMNS)).cells()
-    assert hs.report(cells, tmp_path / "page.html").exists()
+    assert hs.report(cells, tmp_path / "page.html", static_figures=False).exists()
     assert hs.report(cells[0], tmp_path / "one.html", static_figures=False).exists()
 
 

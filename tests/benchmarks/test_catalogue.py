@@ -1,5 +1,6 @@
 """Published benchmarks: rows of the form in which each is published, its prompts, and how completions are scored."""
 
+import functools
 import importlib.util
 import json
 import pathlib
@@ -634,6 +635,13 @@ def test_ifeval_checks_all_instructions_or_the_share_of_them(published):
     assert scores(share, 1, "one two three", 'Here:\n"one two three"') == [0.5, 1]
 
 
+@functools.cache
+def read_task_files(folder):
+    """Return the text of each file of the harness that names a task, by the first task of each."""
+    texts = (file.read_text(encoding="utf-8") for file in sorted(folder.rglob("*.yaml"), reverse=True))
+    return {named[1]: text for text in texts if (named := re.search(r"^task: (\S+)$", text, re.MULTILINE))}
+
+
 @pytest.mark.parametrize("name", [n for n in catalogue.list_names() if catalogue.load_entry(n).lm_eval])
 def test_the_prompt_of_the_harness_is_that_of_its_task(published, name):
     """Another program: the harness's own template, filled with the published row."""
@@ -641,11 +649,7 @@ def test_the_prompt_of_the_harness_is_that_of_its_task(published, name):
     from lm_eval.utils import apply_template
 
     task = catalogue.load_entry(name).lm_eval["task"]
-    text = next(
-        file.read_text(encoding="utf-8")
-        for file in tasks.rglob("*.yaml")
-        if re.search(rf"^task: {task}$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    )
+    text = read_task_files(tasks)[task]
     if "doc_to_text" not in text:  # it includes the file that has it
         text = (tasks / "hendrycks_math" / re.search(r"^include: (.*)$", text, re.MULTILINE)[1]).read_text()
     written = re.search(r"^doc_to_text: (.*)$", text, re.MULTILINE)[1]

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from helpers.chromium_pages import HOSTILE, HOWSURE, planted_run, simulated
 from helpers.chromium_window import mark_looks
+from helpers.long_cases import mark_long
 
 from howsure.reporting.report_data import ReportData
 from howsure.reporting.site import write_report
@@ -60,7 +61,7 @@ def review(tmp_path_factory):
 
 
 @pytest.mark.parametrize("look", mark_looks())
-@pytest.mark.parametrize("question", [None, "hostile", "wrong label", "hard"])
+@pytest.mark.parametrize("question", mark_long([None, "hostile", "wrong label", "hard"], after=2))
 def test_the_pages_of_the_review(window, review, look, question):
     window.show(review, network=True, **look)
     if question:

@@ -130,7 +130,7 @@ def serve_hub() -> Iterator[HubServer]:
     server.daemon_threads = True
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     hub.storage = f"http://localhost:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)  # how often it looks for its end
     thread.start()
     try:
         yield hub

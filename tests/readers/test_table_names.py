@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 
@@ -116,9 +117,13 @@ def write_two_benchmarks(folder, form, ids, *, column):
     return files
 
 
-@pytest.mark.parametrize("ids", ID_FORMS)
-@pytest.mark.parametrize("column", [True, False])
-@pytest.mark.parametrize("form", ["{benchmark}_{model}", "{model}.{benchmark}", "results-{benchmark}-{model}"])
+NAMES_OF_FILES = ["{benchmark}_{model}", "{model}.{benchmark}", "results-{benchmark}-{model}"]
+#: A name, a form of ids, and whether a column names the model: each once, then each with each.
+ONCE = list(zip(NAMES_OF_FILES, ID_FORMS, [True, False, True], strict=True))
+EACH = [*ONCE, *(case for case in itertools.product(NAMES_OF_FILES, ID_FORMS, [True, False]) if case not in ONCE)]
+
+
+@pytest.mark.parametrize(("form", "ids", "column"), mark_long(EACH, after=len(ONCE)))
 def test_several_benchmarks_in_one_folder_have_the_names_that_their_files_share(tmp_path, form, ids, column):
     """Their scores were averaged as those of one benchmark, or each counted the other's questions as missing."""
     files = write_two_benchmarks(tmp_path / "both", form, ids, column=column)
@@ -126,8 +131,9 @@ def test_several_benchmarks_in_one_folder_have_the_names_that_their_files_share(
     expected = {f"{first}law": (("gpt-4", "gpt-5"), 80), f"{first}math": (("gpt-4", "gpt-5"), 50)}
     with pytest.warns(HowsureWarning, match=f"2 files have the same question ids .* one benchmark, '{first}math'"):
         assert content(hs.read(tmp_path / "both")) == expected
-    assert content(hs.read(files)) == expected
-    assert set(hs.score(hs.read(files))["n_missing"]) == {0}
+    results = hs.read(files)
+    assert content(results) == expected
+    assert set(hs.score(results)["n_missing"]) == {0}
 
 
 @pytest.mark.parametrize("column", [True, False])
