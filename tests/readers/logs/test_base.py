@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from howsure.errors import UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs import base
 from howsure.readers.logs.base import ReadOptions, RowBuilder, RowKey, get_field, parse_score
 
@@ -112,3 +112,8 @@ def test_words_of_notes_on_own_scores_are_written_once():
     for words in (base.OF_SEVERAL_SCORERS, base.ONLY_FIRST_SCORED):
         assert [file.name for file in folder.rglob("*.py") if words in file.read_text("utf-8")] == ["base.py"]
         assert any(words in part for part in base.OF_OWN_SCORES)
+
+
+def test_a_log_without_scorers_is_refused():
+    with pytest.raises(InputError, match="no score that can be read"):
+        build().choose_scorer(())

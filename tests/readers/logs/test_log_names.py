@@ -177,6 +177,25 @@ def test_choices_in_another_order_are_the_same_question(tmp_path):
     assert cubes["sums"].n.shape == (2, 4, 1)
 
 
+def test_logs_that_begin_with_other_scorers_are_read_by_one_that_all_have(tmp_path):
+    both = {name: {"exact": {"value": "I"}, "loose": {"value": "C"}} for name in RIGHT_AND_WRONG}
+    write_inspect_log(tmp_path / "a.json", both)
+    write_inspect_log(tmp_path / "b.json", {name: {"loose": {"value": "I"}} for name in RIGHT_AND_WRONG})
+    cubes, lines = read(tmp_path)
+    assert (cubes["sums"].models, cubes["sums"].total.tolist()) == (("lab/model",), [[[1]] * 4])
+    assert "'loose' of sums" in lines[0]
+    cubes, _ = read(tmp_path / "a.json")
+    assert cubes["sums"].total.tolist() == [[[0]] * 4]
+
+
+def test_logs_without_a_common_scorer_are_other_models(tmp_path):
+    for name, scorer in (("a", "exact"), ("b", "loose")):
+        write_inspect_log(tmp_path / f"{name}.json", {one: {scorer: {"value": "C"}} for one in RIGHT_AND_WRONG})
+    cubes, lines = read(tmp_path)
+    assert cubes["sums"].models == ("lab/model (scorer=exact)", "lab/model (scorer=loose)")
+    assert "'exact', 'loose' of sums" in lines[0]
+
+
 def test_a_run_that_was_continued_is_read_once(tmp_path):
     uuids = {"1": "u1", "2": "u2"}
     write_inspect_log(tmp_path / "a.json", {"1": "C", "2": "I"}, status="error", uuids=uuids, task_id="t")

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, NamedTuple, TypedDict, Unpack, cast
 
 import msgspec
 
-from howsure.errors import UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.file_formats import FileHead, Note
 from howsure.readers.logs.identical_texts import IdenticalTexts
 from howsure.safe_text import inflect_text
@@ -391,10 +391,14 @@ class RowBuilder:
 
         Raises
         ------
+        InputError
+            When there are no scorers.
         UnknownNameError
             When the options name none of the scorers, or a part of several.
         """
         wanted = self.options.scorer
+        if wanted is None and not scorers:
+            raise InputError("it has no score that can be read", where=str(self.path), remedy="is the file complete?")
         if wanted is None:
             if len(scorers) > 1:
                 others = ", ".join(repr(name) for name in scorers[1:4]) + (", ..." if len(scorers) > 4 else "")

@@ -3,6 +3,7 @@
 Logs of one benchmark are compared by the conditions that their metadata state and by the texts of their questions:
 
 - other decoding settings, arguments of the model, solver, agent or grader make another model, by its label;
+- logs of one program with other scorers are read by one that all have, or else are other models;
 - equal question ids with other targets, or with other texts under another data set, are another benchmark;
 - equal question ids with other texts or other prompts are other prompt variants;
 - of the tries of one run (a run that was continued), each sample is read once, from the last try that has it.
@@ -115,6 +116,7 @@ def distinguish_logs(logs: Sequence[DistinctLog]) -> tuple[list[DistinctLog], li
     """
     notes, lines = _Notes(), list[str]()
     logs, first_try = _supersede_tries(logs, lines)
+    logs = _choose_common_scorers(logs, notes)
     digests = _digest_logs(logs)
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for i, each in enumerate(digests):
@@ -306,6 +308,32 @@ def _supersede_tries(logs: Sequence[DistinctLog], lines: list[str]) -> tuple[lis
     return result, first_try
 
 
+def _choose_common_scorers(logs: Sequence[DistinctLog], notes: _Notes) -> list[DistinctLog]:
+    """Return logs of a benchmark that would be read by other scorers with one that all have, else as a condition."""
+    result = list(logs)
+    groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, log in enumerate(logs):
+        if log.options.scorer is None and log.info.scorers:
+            groups[log.reader.name, *log.info.benchmarks].append(i)
+    for (_, *benchmarks), members in groups.items():
+        scorers = [logs[i].info.scorers for i in members]
+        first = dict.fromkeys(names[0] for names in scorers)
+        if len(benchmarks) != 1 or len(first) < 2:
+            continue
+        common = next((name for name in (*first, *scorers[0]) if all(name in names for names in scorers)), None)
+        if common is not None:
+            notes.add("common scorer", f"{common!r} of {benchmarks[0]}")
+        else:
+            names = ", ".join(map(repr, list(first)[:_N_NAMED])) + ", ..." * (len(first) > _N_NAMED)
+            notes.add("other scorers", f"{names} of {benchmarks[0]}")
+        for i in members:
+            log = logs[i]
+            options = msgspec.structs.replace(log.options, scorer=common)
+            conditions = log.info.conditions if common else {**log.info.conditions, "scorer": log.info.scorers[0]}
+            result[i] = log._replace(options=options, info=msgspec.structs.replace(log.info, conditions=conditions))
+    return result
+
+
 def _digest_logs(logs: Sequence[DistinctLog]) -> list[_Digests]:
     """Return the digests of the questions of each log that shares a benchmark with another one; none of the others."""
     n_logs = Counter(benchmark for log in logs for benchmark in log.info.benchmarks)
@@ -470,6 +498,8 @@ class _Notes:
     """Collects lines by kind, so that one line states all cases of a kind."""
 
     _TEXTS: ClassVar[Mapping[str, str]] = {
+        "common scorer": "of several scorers the one is read that all logs have (--scorer reads another)",
+        "other scorers": "logs have no scorer in common, and their scores may not be comparable",
         "data": "logs have other questions under the same ids, and are read as other benchmarks",
         "questions": "questions have another text or target than in an earlier log, and are read as other questions",
         "variants": "logs have other prompts for the same questions, and are read as prompt variants",
