@@ -1,6 +1,7 @@
 """Logs through the commands, as a new user would type them. Kind of truth: written by hand."""
 
 import json
+import shlex
 
 import pytest
 from helpers.lm_eval_log import harness
@@ -43,6 +44,15 @@ def test_rescore_counts_what_was_kept_and_changes_nothing(howsure, log, tmp_path
     assert "no rows" in out  # the two agree everywhere
     code, _, err = howsure("score", run, "--scorer", "f1")
     assert (code, "unknown scorer 'f1'" in err) == (2, True)
+
+
+def test_the_command_that_rescore_names_is_one_for_the_shell(howsure, log, tmp_path):
+    scorer = r"regex:(\d+)"
+    _, out, _ = howsure("rescore", log, "--scorer", scorer, "-o", tmp_path / "a run")
+    start, _, rest = out.splitlines()[-1].partition(": ")
+    program, *command = shlex.split(rest.removesuffix(" reads these scores"))
+    assert (start, program, command) == (str(tmp_path / "a run"), "howsure", ["score", start, "--scorer", scorer])
+    assert howsure(*command)[0] == 0
 
 
 def test_logs_are_rescored_in_a_folder_of_their_own(howsure, log):

@@ -79,6 +79,43 @@ def test_the_same_run_twice_is_one_and_says_so(tmp_path):
     assert "the same run as" in said[0]
 
 
+def test_a_log_or_table_and_the_run_folder_it_was_converted_to_count_once(tmp_path):
+    harness(tmp_path / "m")
+    table = tmp_path / "t.csv"
+    table.write_text("benchmark,model,question,score\nproducts,n,1,1\nproducts,n,2,0\n")
+    alone, _ = quietly(read_cells, tmp_path)
+    quietly(hs.convert, tmp_path, tmp_path / "run")
+    both, said = quietly(read_cells, tmp_path)
+    assert [cells.n.tolist() for cells in both] == [cells.n.tolist() for cells in alone] == [[[1, 1]], [[1, 1]]]
+    left_out = "left out, because its generations are those of"
+    assert [line for line in said if left_out in line] == [
+        f"{table}: {left_out} {tmp_path / 'run'}, which was converted from it",
+        f"{next((tmp_path / 'm').glob('samples*'))}: {left_out} {tmp_path / 'run'}, which was converted from it",
+    ]
+    harness(tmp_path / "m", date="2026-11-21T10-00-00.000001")
+    table.write_text("benchmark,model,question,score\nproducts,n,1,1\nproducts,n,2,1\n")
+    further, _ = quietly(read_cells, tmp_path)  # another run, and a table with other content
+    assert [cells.n.tolist() for cells in further] == [[[2, 2]], [[2, 2]]]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_a_run_folder_and_the_table_it_was_written_to_count_once(tmp_path, name):
+    model = {"m": manifest.ModelRecord(name="m", kind="made")}
+    run, table = tmp_path / "run", tmp_path / name
+    with open_run(run) as folder:
+        folder.append([stored_row(f"q{i}", request="r", created=1e9 + i / 8, completion="=1") for i in range(3)])
+    manifest.Manifest(models=model).save(run)
+    hs.convert(run, table)
+    [cells], said = quietly(read_cells, tmp_path)
+    assert cells.n.tolist() == [[1, 1, 1]]
+    assert said == [f"{table}: left out, because each of its rows is a generation of {run}"]
+    changed = tmp_path / "changed.csv"
+    hs.convert(run, changed)
+    changed.write_text(changed.read_text().replace('"m"', '"m by my rule"'))  # other scores of the same generations
+    [cells], _ = quietly(read_cells, [run, changed])
+    assert cells.models == ("m", "m by my rule")
+
+
 def test_other_settings_are_another_model_and_a_second_run_adds_up(tmp_path):
     harness(tmp_path / "a")
     harness(tmp_path / "b", date="2026-11-21T10-00-00.000001")

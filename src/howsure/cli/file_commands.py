@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -254,7 +255,8 @@ def rescore(
     if result.parts:
         print_result(result.of("disagreements") if each else result, form)
     for folder in folders if form in TEXT_FORMATS else ():
-        print(f"{folder}: howsure score {folder} --scorer {scorer} reads these scores")
+        command = shlex.join(["howsure", "score", str(folder), "--scorer", scorer])
+        print(f"{folder}: {command} reads these scores")
     if code:
         sys.exit(code)
 

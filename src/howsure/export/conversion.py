@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -209,7 +210,7 @@ def _convert_to_folders(results: Evaluations, output: Path | None, *texts: str) 
         remedy = "name the run folder that they are converted to first, with -o FOLDER"
         raise InputError("logs and tables are not changed", where=str(rest[0].path), remedy=remedy)
     if is_run(output):
-        remedy = f"score that folder (howsure rescore {output} ...), or name another with -o"
+        remedy = f"score that folder (howsure rescore {shlex.quote(str(output))} ...), or name another with -o"
         raise InputError("there is already a run folder here", where=str(output), remedy=remedy)
     logs = _list_logs(rest)
     for reader, path in logs:

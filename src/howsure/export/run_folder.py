@@ -27,7 +27,7 @@ from howsure.readers.table_log import TABLES
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
 from howsure.store.atomic import FolderLock, build_temporary_path, flush_folder
-from howsure.store.manifest import Manifest, ModelRecord
+from howsure.store.manifest import LogIdentity, Manifest, ModelRecord
 from howsure.store.responses import RunFolder, stream
 from howsure.store.schema import COLUMNS, Response
 
@@ -159,12 +159,11 @@ def _remove_leftover(folder: Path) -> None:
 
 def _drop_copies(logs: Sequence[tuple[LogReader, Path]], options: ReadOptions, note: _PathNote) -> list[DistinctLog]:
     """Return each log once, with the names under which it is read."""
-    distinct: dict[object, tuple[LogReader, Path, LogInfo]] = {}
+    distinct: dict[LogIdentity, tuple[LogReader, Path, LogInfo]] = {}
     for reader, given in logs:
         for path in reader.members(given):
             info = reader.describe(path)
-            # Files of one run may hold a benchmark each.
-            key = reader.name, info.run, tuple(sorted(info.benchmarks)), tuple(sorted(info.models))
+            key = info.identify(reader.name)
             if key in distinct:
                 other = distinct[key][1]
                 same = path.resolve() == other.resolve()
@@ -208,7 +207,9 @@ def _build_manifest(logs: Sequence[DistinctLog], note: _PathNote) -> Manifest:
         models[label] = msgspec.structs.replace(model, generations=most)
     days = sorted({match[0] for log in logs if (match := _DAY.match(log.info.created))})
     sampled = tuple(dict.fromkeys([*days[:1], *days[-1:]]))
-    return Manifest(sampled=sampled, benchmarks=benchmarks, models=models, notes=tuple(map(_describe_log, logs)))
+    converted = tuple(log.info.identify(log.reader.name) for log in logs)
+    notes = tuple(map(_describe_log, logs))
+    return Manifest(sampled=sampled, converted=converted, benchmarks=benchmarks, models=models, notes=notes)
 
 
 def _describe_log(log: DistinctLog) -> str:

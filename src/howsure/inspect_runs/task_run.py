@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -217,7 +218,7 @@ class LogFollower:
         if self._rescored:
             notes.append(
                 f"{len(self._rescored)} samples have another score in the log than when they were read, and the run "
-                f"folder keeps the first one: howsure score {self.logs} reads the log"
+                f"folder keeps the first one: howsure score {shlex.quote(str(self.logs))} reads the log"
             )
         return [f"{self._config.label}: {note}" for note in notes]
 

@@ -27,6 +27,7 @@ __all__ = [
     "compare_sources",
     "describe_variants",
     "drop_earlier_cells",
+    "has_marks",
     "mark_rows",
     "merge_cubes",
     "share_clusters",
@@ -86,6 +87,13 @@ def mark_rows(table: pa.Table) -> pa.Array:
     in_process = compute.fill_null(compute.match_substring_regex(request, _IN_PROCESS), fill_value=False)
     dated = compute.binary_join_element_wise(compute.fill_null(request, ""), created, "@")
     return compute.if_else(in_process, request, dated)
+
+
+def has_marks(folder: pa.Array, marks: pa.Array) -> bool:
+    """Return whether there are marks, none of them is null, and each of them is one of a run folder."""
+    from pyarrow import compute
+
+    return len(marks) > 0 and bool(compute.all(compute.is_in(marks, folder, skip_nulls=True)).as_py())
 
 
 def describe_variants(

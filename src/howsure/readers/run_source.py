@@ -144,6 +144,11 @@ class RunSource:
     def _manifest(self) -> manifests.Manifest | None:
         return manifests.load(self.path) if (self.path / manifests.NAME).is_file() else None
 
+    @property
+    def models(self) -> set[str]:
+        """The labels under which models are read; empty without a manifest."""
+        return set() if self._manifest is None else {self.labels.get(label, label) for label in self._manifest.models}
+
     @cached_property
     def marks(self) -> pa.Array:
         """The distinct marks of the generations; see `merging.mark_rows`."""

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from howsure.errors import HowsureWarning, InputError, StoreError, describe_omission
+from howsure.readers import merging
 from howsure.readers.logs import find_reader, is_companion
 from howsure.readers.logs.base import LogReader, ReadOptions
 from howsure.readers.logs.file_formats import FileHead
 from howsure.readers.logs.log_names import DistinctLog, distinguish_logs, label_run_models
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
+from howsure.readers.table_log import TableLogReader, identify_table
 from howsure.readers.table_names import list_files_of_models, name_tables
 from howsure.safe_text import mask_address
-from howsure.store.manifest import Manifest, load
+from howsure.store.manifest import LogIdentity, Manifest, load
 from howsure.store.responses import is_run
 from howsure.tables.file_contents import find_content_format
 from howsure.tables.frames import FrameLike, is_frame
@@ -29,6 +31,7 @@ from howsure.tables.read_table import (
     UNNAMED,
     TableNames,
     describe_table,
+    open_table,
     read_cells,
     read_cubes,
     read_numbered_runs,
@@ -37,6 +40,8 @@ from howsure.tables.read_table import (
 from howsure.tables.table_files import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
@@ -54,6 +59,8 @@ _LOG_KINDS = ("json", "zip", "parquet")
 _YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 #: The first bytes of a pickle.
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
+#: Endings of the tables that `howsure convert` writes.
+_EXPORT_SUFFIXES = frozenset({".csv", ".parquet"})
 #: Files beside logs that hold no scores of their own.
 _COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
 #: Largest number of files that the warning names.
@@ -338,6 +345,7 @@ class _Candidate(NamedTuple):
 
 def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> list[Source]:
     """Return the sources; logs of a run that an earlier log has, and those without metadata, are left out."""
+    candidates = _drop_tables_of_folders(candidates)
     logs = _describe_logs(candidates, options)
     distinct, notes = distinguish_logs(list(logs.values()))
     for line in notes:
@@ -365,7 +373,40 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
             sources.append(log)
         if i in by_place or item.reader is None:
             sources[-1].given_at = item.given_at
-    return sources
+    return _drop_exported_tables(sources, folders) if folders else sources
+
+
+def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource]) -> list[Source]:
+    """Return the sources without tables of which each row is a generation of a run folder, as `convert` writes them."""
+    distinct: list[Source] = []
+    lines: list[str] = []
+    for source in sources:
+        if isinstance(source, TableSource) and (marked := _read_marks(source.path)) is not None:
+            models, marks = marked
+            same = (one for one in folders if models <= one.models and merging.has_marks(one.marks, marks))
+            if (folder := next(same, None)) is not None:
+                lines.append(f"{source.path}: left out, because each of its rows is a generation of {folder.path}")
+                continue
+        distinct.append(source)
+    for line in _shorten_lines(lines):
+        warnings.warn(line, HowsureWarning, stacklevel=5)
+    return distinct
+
+
+def _read_marks(path: str | Path) -> tuple[set[str], pa.Array] | None:
+    """Return the models of a table and the marks of its rows, see `merging.mark_rows`; None for files without them."""
+    if not isinstance(path, Path) or path.suffix not in _EXPORT_SUFFIXES or not path.is_file():
+        return None
+    request, created = merging.MARKS
+    try:
+        with open_table(path) as rows:
+            if not {"model", request, created} <= set(rows.columns):
+                return None
+            names = f"CAST(model AS VARCHAR) AS model, CAST({request} AS VARCHAR) AS {request}"
+            table = rows.project(f"{names}, TRY_CAST({created} AS DOUBLE) AS {created}").to_arrow_table()
+            return set(table["model"].to_pylist()), merging.mark_rows(table)
+    except InputError:  # its source says so when it is read
+        return None
 
 
 def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[str, str]]:
@@ -418,8 +459,10 @@ def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[
     """Return the logs by the place of their candidate, each run once, and without those that cannot be described."""
     read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
     logs: dict[int, DistinctLog] = {}
-    first_of: dict[object, Path] = {}
+    first_of: dict[LogIdentity, Path] = {}
+    folder_of = {log: path for path, log in _list_converted(candidates) if log.run}
     copies: list[str] = []
+    converted: list[str] = []
     faults: list[InputError] = []
     for i, item in enumerate(candidates):
         if item.reader is None:
@@ -431,23 +474,58 @@ def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[
                 raise
             faults.append(error)
             continue
-        # Files of one run may hold a benchmark each.
-        key = item.reader.name, info.run, tuple(sorted(info.benchmarks)), tuple(sorted(info.models))
+        key = info.identify(item.reader.name)
         first = first_of.setdefault(key, item.path)
-        if first == item.path:
+        if key in folder_of:
+            converted.append(_describe_converted(item.path, folder_of[key]))
+        elif first == item.path:
             logs[i] = DistinctLog(item.reader, item.path, info, read_options)
         else:
             copies.append(f"{item.path}: the same run as {first}: left out")
     if faults and len(faults) == len(candidates):
         raise faults[0]
-    for line in [*_shorten_lines(copies), *_group_faults(faults)]:
+    for line in [*_shorten_lines(converted), *_shorten_lines(copies), *_group_faults(faults)]:
         warnings.warn(line, HowsureWarning, stacklevel=5)
     return logs
 
 
+def _list_converted(candidates: Sequence[_Candidate]) -> Iterator[tuple[Path, LogIdentity]]:
+    """Yield each log and table that a run folder among the candidates was converted from, after the folder's path."""
+    if len(candidates) < 2:
+        return
+    for item in candidates:
+        if item.table is None and item.reader is None and (about := _load_manifest(item.path)) is not None:
+            yield from ((item.path, log) for log in about.converted)
+
+
+def _describe_converted(path: Path, folder: Path) -> str:
+    """Return the line on a log or table that is left out because a run folder has its generations."""
+    return f"{path}: left out, because its generations are those of {folder}, which was converted from it"
+
+
+def _drop_tables_of_folders(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the candidates without tables that hold the generations of a run folder among them."""
+    folder_of = {log.run: path for path, log in _list_converted(candidates) if log.reader == TableLogReader.name}
+    if not folder_of:
+        return list(candidates)
+    distinct: list[_Candidate] = []
+    lines: list[str] = []
+    for item in candidates:
+        if item.table is not None and item.place is not None and item.place.is_file():
+            folder = folder_of.get(identify_table(item.place))
+            if folder is not None:
+                lines.append(_describe_converted(item.place, folder))
+                continue
+        distinct.append(item)
+    for line in _shorten_lines(lines):
+        warnings.warn(line, HowsureWarning, stacklevel=5)
+    return distinct
+
+
 def _shorten_lines(lines: Sequence[str]) -> list[str]:
     """Return a line for several of one kind: the first one, and how many more there are."""
-    return [f"{lines[0]}; and so are {len(lines) - 1} more"] if len(lines) > 1 else list(lines)
+    more = len(lines) - 1
+    return [f"{lines[0]}; and so {'are' if more > 1 else 'is'} {more} more"] if more > 0 else list(lines)
 
 
 def _group_faults(faults: Sequence[InputError]) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["TABLES", "TableLogReader", "has_completions"]
+__all__ = ["TABLES", "TableLogReader", "has_completions", "identify_table"]
 
 #: Key of the files of a benchmark, each with its hash.
 TABLES = "tables"
@@ -43,6 +43,17 @@ def has_completions(path: Path, columns: Mapping[str, str]) -> bool:
         return True
     with open_table(path) as rows:
         return "completion" in match_aliases(rows.columns, {"completion": TEXT_ALIASES["completion"]})
+
+
+def identify_table(path: Path) -> str:
+    """Return the id of the run of a table, which is equal for equal files."""
+    return _hash_file(path)[:16]
+
+
+def _hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class TableLogReader(LogReader):
@@ -71,8 +82,7 @@ class TableLogReader(LogReader):
 
     def describe(self, path: Path) -> LogInfo:
         """Return the models and benchmarks of a table, which has no other metadata."""
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = _hash_file(path)
         with _ignore_warnings(), self._open(path) as rows:
             models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
             benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())

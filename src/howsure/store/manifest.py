@@ -37,6 +37,7 @@ __all__ = [
     "NAME",
     "PLANS_NAME",
     "AdaptivePlan",
+    "LogIdentity",
     "Manifest",
     "ModelRecord",
     "Plans",
@@ -99,6 +100,17 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence with the number of generations and the interval of the stopping rule."""
 
 
+class LogIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """What is equal for two logs or tables with the same generations."""
+
+    reader: str
+    """Name of the reader, which is the program that wrote the log, or "table"."""
+    run: str
+    """Id of the run; of a table the first digits of its hash."""
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The data that are needed to repeat a run.
 
@@ -117,6 +129,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     sampled: tuple[str, ...] | None = None
     """First and last day on which the logs that this folder was converted from were made, empty if they do not say;
     None in a folder whose generations were sampled by its sessions."""
+    converted: tuple[LogIdentity, ...] = ()
+    """The logs and tables that this folder was converted from."""
     seed: int = 0
     benchmarks: dict[str, dict[str, object]] = {}
     """Maps the name of a benchmark to its source: file, content hash, parameters."""

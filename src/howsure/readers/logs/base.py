@@ -22,7 +22,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.readers.logs.file_formats import FileHead, Note
 from howsure.readers.logs.identical_texts import IdenticalTexts
 from howsure.safe_text import inflect_text
-from howsure.store.manifest import ModelRecord
+from howsure.store.manifest import LogIdentity, ModelRecord
 from howsure.store.schema import UNSCORED, Response
 
 __all__ = [
@@ -177,6 +177,11 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Id that the tries of one run share, where a run that was stopped can be continued in another log."""
     is_complete: bool = True
     """Whether the run ended as it should."""
+
+    def identify(self, reader: str) -> LogIdentity:
+        """Return what is equal for two logs of the same run; files of one run may hold a benchmark each."""
+        benchmarks, models = tuple(sorted(self.benchmarks)), tuple(sorted(self.models))
+        return LogIdentity(reader=reader, run=self.run, benchmarks=benchmarks, models=models)
 
 
 #: A part of a `QuestionDigest`.
