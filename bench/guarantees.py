@@ -50,6 +50,7 @@ MODULES = (
     "clustered",
     "few_differences",
     "counts",
+    "these_questions",
     "rank_sets",
     "plans",
     "plans_with_prompts",

@@ -80,7 +80,8 @@ def score(
         Coverage of the interval, between 0 and 1.
     method
         How the interval is computed; None chooses ``"posterior"`` for scores of 0 and 1, ``"wilson-effective"`` for
-        other scores in [0, 1], and ``"t"`` for any others.
+        other scores in [0, 1], and ``"t"`` for any others; of these questions scored 0 or 1 ``"exact"`` where it is
+        narrower.
     missing
         What is done with generations that failed or do not exist. ``"as-missing"`` leaves them out, ``"as-zero"``
         counts them as wrong, and ``"bounds"`` gives an interval that covers the score whatever they would have been.

@@ -61,6 +61,7 @@ from howsure.stats.scores import Scores, score
 _METHODS = {
     "posterior": "the posterior of a proportion worth as many independent answers",
     "wilson-effective": "Wilson's for as many independent answers",
+    "exact": "the exact one of as many binomial answers",
     "t": "Student's t",
     "clt": "normal (central limit theorem)",
 }

@@ -1,10 +1,12 @@
 """`score`: theory, a guarantee by simulation, and what the data cannot say."""
 
+import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import pairs
@@ -96,6 +98,49 @@ def test_all_right_and_all_wrong_have_the_interval_of_as_many_independent_answer
     assert (default.low[0], default.high[0]) == pytest.approx((low, high), abs=0.06)
     assert default.low[0] < default.high[0]
     assert math.isnan(score(cells, method="t").interval().low[0])
+
+
+def test_of_these_questions_the_exact_interval_is_taken_where_it_is_narrower():
+    """Theory: 0 of 72 right has the upper limit 1 - .025^(1/72); 1 of 72 those of the Beta distribution."""
+    scores = {"none": [[0] * 6] * 12, "one": [[1, 0, 0, 0, 0, 0], *[[0] * 6] * 11]}
+    cells = Cells.from_scores("b", [*scores], list(map(str, range(12))), [*scores.values()])
+    between = score(cells, claim="these-questions").interval()
+    assert between.low.tolist() == pytest.approx([0, stats.beta.ppf(0.025, 1, 72)])
+    assert between.high.tolist() == pytest.approx([1 - 0.025 ** (1 / 72), stats.beta.ppf(0.975, 2, 71)])
+    assert between.method.tolist() == ["exact"] * 2
+    assert np.isnan(between.df).all()
+    wilson = score(cells, claim="these-questions", method="wilson-effective").interval()
+    assert np.all(wilson.high > 0.2)
+    assert np.all(between.high < score(cells, method="wilson-effective").interval().high)
+
+
+def test_the_exact_interval_counts_the_fewest_generations_of_any_question():
+    """By hand: two right of three questions with 2, 2 and 4 generations count as four of six; a missing one not at all."""
+    questions = [[1, 1], [1, 1], [0, 0, 0, 0], []]
+    between = score(Cells.from_scores("b", ["a"], [*"pqrs"], [questions]), claim="these-questions").interval()
+    assert between.low[0] == pytest.approx(stats.beta.ppf(0.025, 4, 3))
+    assert between.high[0] == pytest.approx(stats.beta.ppf(0.975, 5, 2))
+    assert not between.flat[0]
+
+
+def test_graded_and_varied_scores_of_these_questions_have_wilsons_interval():
+    half, full = [[1, 0] * 10] * 10, [[1] * 20] * 10
+    varied = score(Cells.from_scores("b", ["a"], list(map(str, range(20))), [half + full]), claim="these-questions")
+    assert varied.interval().method.tolist() == ["wilson-effective"]
+    graded = score(Cells.from_scores("b", ["a"], [*"pq"], [[[0.5, 0.5], [0.5, 0.6]]]), claim="these-questions")
+    assert graded.interval().method.tolist() == ["wilson-effective"]
+
+
+@pytest.mark.parametrize(("k", "p"), [(2, (0.3, 0, 0)), (2, (0.3, 0.3, 0.3)), (3, (0.9, 0.5, 1)), (4, (0.02, 0.02))])
+def test_intervals_of_these_questions_cover_by_enumeration(k, p):
+    """Each outcome weighted with its probability: no design of few questions is covered less than .93."""
+    outcomes = np.array(list(itertools.product(range(k + 1), repeat=len(p))))
+    chance = np.prod(stats.binom.pmf(outcomes, k, p), axis=1)
+    n = np.full(outcomes.shape, k)
+    names, questions = (tuple(map(str, range(size))) for size in n.shape)
+    total = outcomes.astype(float)
+    between = score(Cells("b", names, questions, n, total, total), claim="these-questions").interval()
+    assert np.sum(chance[(between.low <= np.mean(p)) & (np.mean(p) <= between.high)]) > 0.93
 
 
 def test_notes_count_what_was_failed_unparsed_missing_and_pooled():

@@ -68,7 +68,7 @@ INTERVAL_METHOD_TEXTS: dict[IntervalMethod, str] = {
     "bootstrap": "",
     "bca": "",
     "wilson": "for one generation per question",
-    "exact": "for one generation per question",
+    "exact": "for one generation per question; of these questions where it is narrower",
     "plain": "as published, biased",
     "plugin": "as published, biased",
 }

@@ -45,7 +45,7 @@ from howsure.stats.scores.clusters import (
     df_of_skewed,
 )
 from howsure.stats.scores.prediction_noise import sampling_df
-from howsure.stats.scores.score_intervals import SCORE_INTERVALS
+from howsure.stats.scores.score_intervals import SCORE_INTERVALS, clopper_pearson
 
 __all__ = [
     "LOST_DATA_NOISE",
@@ -158,13 +158,34 @@ class Scores(Result):
             bounds=(0.0, 1.0) if self.unit else None,
         )
         if method not in SCORE_INTERVALS:
-            return between
+            return self._narrow(between) if self.method is None else between
         low, high = SCORE_INTERVALS[method](self.cells, level)
         # Draws of questions that all score the same have no width, and claim nothing.
         flat = low == high
         low, high = np.where(flat, np.nan, low), np.where(flat, np.nan, high)
         return replace(
             between, low=low, high=high, method=np.full(len(low), method), flat=flat, df=np.full(len(low), np.nan)
+        )
+
+    def _narrow(self, between: Interval) -> Interval:
+        """Return the exact interval of binomial answers in place of a wider one, of these questions scored 0 or 1.
+
+        A sum of right answers of different probabilities varies less than a binomial one (Hoeffding 1956). Questions
+        with more generations than others count with as many as the fewest of any, which errs to the safe side.
+        """
+        if self.claim != "these-questions" or not self.cells.binary or self.judge_error is not None:
+            return between
+        fewest = np.min(self.cells.n, axis=1, where=self.cells.answered, initial=np.iinfo(self.cells.n.dtype).max)
+        n = np.where(np.isnan(self.variance), np.nan, self.n_questions * np.where(self.n_questions > 0, fewest, 0))
+        low, high = clopper_pearson(self.score * n, n, between.level)
+        is_exact = (high - low < between.high - between.low) | (np.isnan(between.low) & ~np.isnan(low))
+        return replace(
+            between,
+            low=np.where(is_exact, low, between.low),
+            high=np.where(is_exact, high, between.high),
+            method=np.where(is_exact, "exact", between.method),
+            flat=between.flat & ~is_exact,
+            df=np.where(is_exact, np.nan, between.df),
         )
 
     def _default_method(self) -> IntervalMethod:
@@ -233,7 +254,8 @@ def score(
         Coverage of the interval in (0, 1).
     method
         Method of the interval, one of `INTERVAL_METHODS`. None: ``"posterior"`` for new questions scored 0 or 1, else
-        ``"wilson-effective"`` for scores in [0, 1], else ``"t"``. The standard errors come from the unbiased components
+        ``"wilson-effective"`` for scores in [0, 1], or where it is narrower, of these questions scored 0 or 1,
+        ``"exact"`` for as many binomial answers, else ``"t"``. The standard errors come from the unbiased components
         above, but for two methods: ``"plain"`` leaves out the correction for few generations, as NOISE's published
         model tables do; ``"plugin"`` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at
         k = 5). These two use the CLT interval.
@@ -256,7 +278,8 @@ def score(
     References
     ----------
     NOISE eq. (22)-(25). GEN eq. (2)-(3). Miller (2024), Adding error bars to evals. Korn and Graubard (1998), Survey
-    Methodology 24, for the effective sample size.
+    Methodology 24, for the effective sample size. Hoeffding (1956), Ann. Math. Statist. 27, and Clopper and Pearson
+    (1934) for the exact interval of these questions.
 
     Examples
     --------
