@@ -177,6 +177,13 @@ def test_benchmarks_that_neither_ids_nor_names_tell_apart_are_refused(tmp_path, 
     assert list(content(hs.read(tmp_path / "all", benchmark="one"))) == ["one"]
 
 
+def test_a_word_that_all_names_have_hides_no_grid_of_names(tmp_path):
+    for name in ("law_gpt", "law_llama", "tax_gpt", "tax_llama"):
+        write(tmp_path / f"both/{name}_results.csv", scores(10))
+    with pytest.raises(InputError, match="names do not say whether law, tax are benchmarks or models"):
+        hs.read(tmp_path / "both")
+
+
 def test_names_of_sizes_and_kinds_of_models_are_models_of_one_benchmark(tmp_path):
     names = ("llama-7b-base", "llama-7b-chat", "qwen-7b-base", "qwen-7b-chat")
     for name in names:
@@ -226,6 +233,39 @@ def test_files_with_other_numbers_are_models(tmp_path, names):
     for name in names:
         write(tmp_path / f"exam/{name}.csv", scores(20))
     assert content(hs.read(tmp_path / "exam")) == {"exam": (tuple(names), 20)}
+
+
+@pytest.mark.parametrize("has_numbers", [False, True])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{model}/{benchmark}/run{run}",
+        "{benchmark}/{model}/seed_{run}",
+        "{model}/run{run}/{benchmark}",
+        "run{run}/{benchmark}/{model}",
+        "{model}/{benchmark}/results",
+        "{benchmark}/{model}/scores",
+        "{model}/{benchmark}",
+        "{model}_{benchmark}_run{run}",
+        "{model}-{benchmark}",
+    ],
+)
+def test_models_benchmarks_and_runs_in_the_names_of_folders_and_files(tmp_path, form, has_numbers):
+    """Runs were models, models benchmarks, or the scores of two models or benchmarks averaged.
+
+    Both benchmarks have 10 questions; where these are numbers, the names of the benchmarks tell them apart.
+    """
+    n_runs = 2 if "run}" in form else 1
+    for number, (model, benchmark) in enumerate((m, b) for m in ("gpt", "llama") for b in ("gsm8k", "mmlu_pro")):
+        for run in range(n_runs):
+            path = tmp_path / "all" / f"{form.format(model=model, benchmark=benchmark, run=run + 1)}.csv"
+            write(
+                path, [{"id": i if has_numbers else f"{benchmark}-{i}", "passed": int(i < number)} for i in range(10)]
+            )
+    cells = {each.benchmark: each for each in hs.read(tmp_path / "all")}
+    shares = {name: (each.models, (each.total / each.n).sum(1).tolist()) for name, each in cells.items()}
+    assert shares == {"gsm8k": (("gpt", "llama"), [0, 2]), "mmlu_pro": (("gpt", "llama"), [1, 3])}
+    assert {int(n) for each in cells.values() for n in each.n.flat} == {n_runs}
 
 
 def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,23 +51,35 @@ _MODEL_VARIANT = re.compile(
 )
 
 
+#: Benchmarks whose names in those of files say that these are of several benchmarks, whatever the question ids.
+_BENCHMARK = re.compile(
+    r"(?<![a-z0-9])(?:mmlu(?:[ _.-]?(?:pro|redux))?|[cm]mmlu|gsm8k|gsm[ _.-]?(?:hard|plus|symbolic)|mgsm|svamp|"
+    r"math[ _.-]?500|aime(?:[ _.-]?(?:20)?2\d)?|arc[ _.-](?:challenge|easy)|hella[ _.-]?swag|winogrande|piqa|siqa|"
+    r"truthful[ _.-]?qa|bool[ _.-]?q|trivia[ _.-]?qa|open[ _.-]?book[ _.-]?qa|common[ _.-]?sense[ _.-]?qa|"
+    r"simple[ _.-]?qa|gpqa(?:[ _.-]?diamond)?|human[ _.-]?eval(?:\+|[ _.-]?plus)?|mbpp(?:\+|[ _.-]?plus)?|"
+    r"crux[ _.-]?eval|bbh|bigbench|agieval|lambada|if[ _.-]?eval|musr|squad|swe[ _.-]?bench|"
+    r"live[ _.-]?(?:code[ _.-]?)?bench|big[ _.-]?code[ _.-]?bench)(?![a-z0-9])",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """A table in a file whose columns do not name its benchmark; `models` is None where none names the model."""
 
     source: TableSource
     path: Path
+    parent: Path
+    """The folder that says what the file is of: without folders that number runs or may be those of any results."""
+    stem: str
+    """The name that says what the file is of, which may be that of a folder."""
     models: frozenset[str] | None
     questions: frozenset[str]
     targets: frozenset[tuple[str, str]]
 
     @property
-    def stem(self) -> str:
-        return name_table(self.path)
-
-    @property
     def folder(self) -> str:
-        return self.path.resolve().parent.name or "table"
+        return self.parent.name or "table"
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -104,7 +117,8 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
         )
         if len(sources) > 1 and (file := _describe(source, path)) is not None:
             files.append(file)
-    groups = _group_files(files)
+    files = _place_files(files)
+    groups = [part for group in _group_files(files) for part in _split_known_benchmarks(group)]
     names = {path: name for group in groups for path, name in _name_group(group, files).items()}
     if benchmark is None:
         groups = _separate_benchmarks(groups, names)
@@ -168,7 +182,48 @@ def _describe(source: TableSource, path: Path) -> _File | None:
     if "benchmark" in content.columns or not content.questions:
         return None
     models = frozenset(content.models) if "model" in content.columns else None
-    return _File(source, path, models, frozenset(content.questions), content.targets)
+    return _File(
+        source, path, path.resolve().parent, name_table(path), models, frozenset(content.questions), content.targets
+    )
+
+
+def _place_files(files: Sequence[_File]) -> list[_File]:
+    """Return files with the folder and the name that say what they are of, such as a model and a benchmark.
+
+    Numbers of runs (run1, gpt_run2) and names that any file of results may have are left out of their paths.
+    """
+    if len(files) < 2:
+        return list(files)
+    root = Path(commonpath([file.parent for file in files]))
+    paths = [(*file.parent.relative_to(root).parts, file.stem) for file in files]
+    runs = find_repeats(sorted({part for path in paths for part in path}), has_numbers=False)
+    left = [
+        tuple(name for part in path if (name := runs[part].model if part in runs else part) and not _is_general(name))
+        for path in paths
+    ]
+    # What is left out must not be what tells two files apart, other than as runs.
+    n_different = len({(path, *sorted(runs.keys() & set(parts))) for path, parts in zip(left, paths, strict=True)})
+    is_flat = len({file.parent for file in files}) == 1
+    if left == paths or n_different < len(files) or not (all(left) or (not any(left) and not is_flat)):
+        return list(files)
+    return [
+        replace(file, parent=root.joinpath(*path[:-1]), stem=path[-1] if path else root.name)
+        for file, path in zip(files, left, strict=True)
+    ]
+
+
+def _split_known_benchmarks(group: Sequence[_File]) -> list[list[_File]]:
+    """Return a group for each benchmark that the names of files with the same numbers as ids name, if all name one."""
+    known = [{match[0].lower() for match in _BENCHMARK.finditer(file.stem)} for file in group]
+    if any(
+        len(names) != 1 or file.targets or not file.has_running_numbers
+        for names, file in zip(known, group, strict=True)
+    ):
+        return [list(group)]
+    parts: defaultdict[str, list[_File]] = defaultdict(list)
+    for [name], file in zip(known, group, strict=True):
+        parts[name].append(file)
+    return list(parts.values())
 
 
 def _group_files(files: Sequence[_File]) -> list[list[_File]]:
@@ -204,20 +259,22 @@ def _have_other_models(a: _File, b: _File) -> bool:
     """Return whether two files have no model in common; files without models differ in their folder or stem."""
     if a.models is None and b.models is None:
         # gpt/gsm8k.csv and gpt/mmlu.csv beside llama/gsm8k.csv: the stem is the benchmark
-        return a.path.parent == b.path.parent or a.stem == b.stem
+        are_benchmarks = all(map(_BENCHMARK.fullmatch, (a.stem, b.stem)))
+        return (a.parent == b.parent and not are_benchmarks) or a.stem == b.stem
     return a.models is None or b.models is None or a.models.isdisjoint(b.models)
 
 
 def _are_runs(a: _File, b: _File) -> bool:
     """Return whether two files of a folder are runs of the same models by their names, such as run1 and run2."""
     runs = find_repeats([a.stem, b.stem], has_numbers=False)
-    return a.models == b.models and a.path.parent == b.path.parent and len({run.model for run in runs.values()}) == 1
+    is_same = a.stem == b.stem or len({run.model for run in runs.values()}) == 1
+    return a.models == b.models and a.parent == b.parent and is_same
 
 
 def _name_group(group: Sequence[_File], files: Sequence[_File]) -> Mapping[Path, tuple[str, str]]:
     """Return the benchmark and the model of each file of a group."""
     stems = {file.stem for file in group}
-    folders = {file.path.resolve().parent for file in group}
+    folders = {file.parent for file in group}
     if len(group) == 1:
         [file] = group
         return {file.path: _name_single(file, files)}
@@ -236,8 +293,12 @@ def _name_group(group: Sequence[_File], files: Sequence[_File]) -> Mapping[Path,
 def _name_single(file: _File, files: Sequence[_File]) -> tuple[str, str]:
     """Return the benchmark and the model of a file that shares its questions with no other."""
     without = [one for one in files if one.models is None]
-    beside = [one for one in without if one.path.parent == file.path.parent and one is not file]
-    if file.models is None and beside and not any(_have_same_questions(a, b) for a, b in combinations(beside, 2)):
+    beside = [one for one in without if one.parent == file.parent and one is not file]
+    if (
+        file.models is None
+        and beside
+        and not any(_have_same_questions(a, b) and _have_other_models(a, b) for a, b in combinations(beside, 2))
+    ):
         return file.stem, file.folder  # a folder of a model, with a file for each benchmark
     if file.models is None and beside:
         return file.folder, file.stem
@@ -264,8 +325,8 @@ def _separate_benchmarks(groups: Sequence[list[_File]], names: dict[Path, tuple[
             pooled[name].append(group)
     separate = []
     for of in pooled.values():
-        folders = {file.path.resolve().parent for group in of for file in group}
-        beside = [one for one in rest if len(one) == 1 and one[0].path.resolve().parent in folders]
+        folders = {file.parent for group in of for file in group}
+        beside = [one for one in rest if len(one) == 1 and one[0].parent in folders]
         rest = [one for one in rest if one not in beside]
         separate += _name_separately(_join_groups(of), beside, names)
     return [*separate, *rest]
@@ -414,10 +475,13 @@ def _refuse_grid_of_names(group: Sequence[_File]) -> None:
         file.models is not None or file.targets or not file.has_running_numbers for file in group
     ):
         return
+    names = _strip_common_words([file.words for file in group])
     for place in (0, -1):
         rests: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
-        for file in group:
-            rests[file.words[place]].add(file.words[1:] if place == 0 else file.words[:-1])
+        for words in filter(None, names):
+            rests[words[place]].add(words[1:] if place == 0 else words[:-1])
+        if not rests:
+            return
         [first, *others] = rests.values()
         is_grid = len(rests) > 1 and len(first) > 1 and all(rest == first for rest in others)
         sides: list[list[tuple[str, ...]]] = [[(word,) for word in rests], list(first)]
@@ -428,6 +492,15 @@ def _refuse_grid_of_names(group: Sequence[_File]) -> None:
                 f"benchmark: their names do not say whether {listed} are benchmarks or models"
             )
             raise InputError(what, where=str(group[0].path.parent), remedy=_NAME_BENCHMARKS)
+
+
+def _strip_common_words(names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return names without the first and last words that all of them have, such as results."""
+    result = list(names)
+    for place, rest in ((0, slice(1, None)), (-1, slice(None, -1))):
+        while all(result) and len({words[place] for words in result}) == 1:
+            result = [words[rest] for words in result]
+    return result
 
 
 def _is_general(stem: str) -> bool:
