@@ -214,14 +214,14 @@ def _place_files(files: Sequence[_File]) -> list[_File]:
 
 def _split_known_benchmarks(group: Sequence[_File]) -> list[list[_File]]:
     """Return a group for each benchmark that the names of files with the same numbers as ids name, if all name one."""
-    known = [{match[0].lower() for match in _BENCHMARK.finditer(file.stem)} for file in group]
+    benchmarks = [{match[0].lower() for match in _BENCHMARK.finditer(file.stem)} for file in group]
     if any(
         len(names) != 1 or file.targets or not file.has_running_numbers
-        for names, file in zip(known, group, strict=True)
+        for names, file in zip(benchmarks, group, strict=True)
     ):
         return [list(group)]
     parts: defaultdict[str, list[_File]] = defaultdict(list)
-    for [name], file in zip(known, group, strict=True):
+    for [name], file in zip(benchmarks, group, strict=True):
         parts[name].append(file)
     return list(parts.values())
 
