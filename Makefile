@@ -75,6 +75,7 @@ bench: .venv/.ready
 	$(BIN)/python bench/report.py
 	$(BIN)/python bench/gate.py
 	$(BIN)/python bench/gate_rounds.py
+	$(BIN)/python bench/page_figures.py
 
 # Coverage and size of every interval and test, into docs/guarantees.md; CI runs the reduced form.
 guarantees: .venv/.ready

@@ -23,8 +23,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OUTPUT = module(ROOT / "tools/docs_output.py")
 
 
+def list_python(file):
+    return re.findall(r"```python\n(.*?)```", (ROOT / file).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
 def run_blocks(file):
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / file).read_text(), flags=re.DOTALL):
+    for block in list_python(file):
         exec(compile(block, file, "exec"), {})
 
 
@@ -57,6 +61,75 @@ def test_prompts(tmp_path, monkeypatch, capsys):
     Path("exam.jsonl").write_text(json.dumps(question) + "\n")
     run_blocks("docs/prompts.md")
     assert len(capsys.readouterr().out.splitlines()) >= 20
+
+
+def test_the_truth_of_simulated_models_is_what_the_page_says():
+    """A line that ends in a comment with a number has this value."""
+    [block] = list_python("docs/experiments.md")
+    names = {}
+    exec(block, names)
+    lines = re.findall(r"^(\S.*?)  # .*: ([\d.]+)$", block, flags=re.MULTILINE)
+    assert len(lines) == 2
+    assert {code: f"{eval(code, names):.3f}" for code, _ in lines} == dict(lines)
+
+
+def test_the_parquet_of_a_run_is_read_as_formats_say(tmp_path, monkeypatch, howsure):
+    monkeypatch.chdir(tmp_path)
+    Path("exp.yaml").write_text("benchmark: directions-small\nmodels: [simulated/small]\nlimit: 5\ngenerations: 2\n")
+    assert howsure("run", "exp.yaml")[0] == 0
+    [block] = list_python("docs/formats.md")
+    names = {}
+    exec(block, names)
+    assert names["rows"].num_rows == 10
+
+
+def test_the_test_of_the_page_on_the_gate_passes():
+    """Truth: the page says after how many successes in a row."""
+    text = (ROOT / "docs/gate.md").read_text(encoding="utf-8")
+    [block] = list_python("docs/gate.md")
+    calls = []
+
+    def assistant(prompt):
+        calls.append(prompt)
+        return "I cannot."
+
+    names = {"assistant": assistant}
+    exec(block, names)
+    names["test_the_assistant_refuses"]()
+    assert f"{len(calls)} successes in a row show .9" in text.replace("\n", " ")
+
+
+def test_the_readers_that_the_page_on_logs_shows_read_a_log(tmp_path, monkeypatch):
+    samples = [{"id": f"q{i}", "text": "A", "score": i % 2, "scores": {"accuracy": i % 2}} for i in range(10)]
+    log = {"my_version": 1, "id": "r", "task": "sums", "model": "m", "samples": samples, "accuracy": 0.5}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    blocks = [block for block in list_python("docs/logs.md") if "class MyReader" in block]
+    assert len(blocks) == 2
+    for block in blocks:
+        names = {}
+        exec(block, names)
+        monkeypatch.setattr("howsure.readers.logs.list_readers", lambda reader=names["MyReader"]: iter([reader()]))
+        assert hs.score(tmp_path / "log.json")["score"].tolist() == [0.5]
+
+
+def test_the_scorer_that_the_page_on_logs_shows_scores():
+    [block] = [block for block in list_python("docs/logs.md") if "def mentions" in block]
+    names = {}
+    exec(block, names)
+    assert [names["mentions"]("It is Oslo.", target) for target in ("oslo", "Bern")] == [1.0, 0.0]
+
+
+@pytest.mark.long
+def test_the_tasks_of_the_page_on_inspect_can_be_made():
+    pytest.importorskip("inspect_ai")
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.solver import generate
+
+    blocks = list_python("docs/inspect.md")
+    assert len(blocks) == 2
+    names = {"dataset": MemoryDataset([Sample(input="1 + 1", target="2")]), "solver": generate()}
+    for block in blocks:
+        exec(block, names)
 
 
 @pytest.mark.parametrize("page", [page.relative_to(ROOT).as_posix() for page in OUTPUT.list_pages()])
