@@ -1,7 +1,7 @@
 """How real completions are read: false accepts and false rejects of ours and of other programs' filters.
 
-Every completion that ours reads otherwise than the harness that published it, or does not read, was read by a person;
-`judged_completions.tsv` holds what it says, or nothing where nobody can read an answer from it. A completion that is
+Every completion that ours reads otherwise than the harness that published it, or does not read, was judged by a language
+model; `judged_completions.tsv` holds what it says, or nothing where no answer can be read from it. A completion that is
 not listed there says what both read. *False accepts* are completions that are read as an answer that they do not give,
 *false rejects* those that give an answer and are not read, both as shares of all completions of a kind. *Not judged*
 are completions that are read otherwise than the harness and are not in the file, because the code changed; they count

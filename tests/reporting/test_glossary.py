@@ -144,3 +144,14 @@ def test_the_formula_of_consistency_gives_the_printed_value():
     # psi(5) - psi(2) = 1/2 + 1/3 + 1/4 and psi(5) - psi(1) = 1 + 1/2 + 1/3 + 1/4
     by_hand = -(0.8 * (1 / 2 + 1 / 3 + 1 / 4) + 0.2 * (1 + 1 / 2 + 1 / 3 + 1 / 4))
     assert estimate_consistency(answers).item() == pytest.approx(by_hand)
+
+
+def test_terms_are_explained_as_columns_are():
+    """Truth: the list of terms of the glossary; a column of the same name comes first."""
+    terms = [term for term in TERMS if term not in read_columns()]
+    assert len(terms) > 8
+    assert explain_columns(terms)["meaning"].tolist() == [TERMS[term] for term in terms]
+    assert " ".join(str(explain_columns("data noise")).split()) == f"data noise: {TERMS['data noise']}"
+    assert "unit: share" in str(explain_columns("unparsed"))
+    with pytest.raises(UnknownNameError, match="did you mean 'data noise'"):
+        explain_columns("data nois")

@@ -12,12 +12,12 @@ from howsure.cli.options import add_format, print_result
 
 
 @click.command()
-@click.argument("columns", nargs=-1, metavar="[COLUMN]...")
+@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM]...")
 @add_format
 def explain(columns: Sequence[str], form: OutputFormat) -> None:
-    """Explain columns of tables: meaning, unit, formula.
+    """Explain columns of tables, and terms: meaning, unit, formula.
 
-    Without a name, all columns that a command prints are listed. The page under "more" is part of the documentation.
+    Without a name, all columns that a command prints are listed. Terms are those of the glossary, such as "data noise". The page under "more" is part of the documentation.
     """
     import howsure as hs
 

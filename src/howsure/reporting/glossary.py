@@ -71,19 +71,19 @@ def list_report_columns() -> dict[str, tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Explanations(Result):
-    """What columns mean.
+    """What columns and terms mean.
 
     Attributes
     ----------
     names
-        Names of the columns.
+        Names of the columns and terms.
     """
 
     names: tuple[str, ...]
 
     def columns(self) -> Columns:
         """Return one row per column: column, heading, meaning, unit, formula, page."""
-        each = [read_columns()[name] for name in self.names]
+        each = [_find_meaning(name) for name in self.names]
         fields = ("heading", "unit", "formula", "page")
         meanings = [" ".join([one.meaning, *(f"In {key}: {text}" for key, text in one.also.items())]) for one in each]
         described = {field: [getattr(one, field) for one in each] for field in fields}
@@ -94,37 +94,44 @@ class Explanations(Result):
 
     def fit_text(self, width: int | None) -> str:
         """Return a paragraph for each column, in lines of at most `width` characters, and of 80."""
-        meanings = read_columns()
-        return "\n\n".join(_format_meaning(name, meanings[name], min(width or 80, 80)) for name in self.names)
+        return "\n\n".join(_format_meaning(name, _find_meaning(name), min(width or 80, 80)) for name in self.names)
+
+
+def _find_meaning(name: str) -> ColumnMeaning:
+    """Return what a column means, or what a term means, which has no unit and no page."""
+    columns = read_columns()
+    return columns[name] if name in columns else ColumnMeaning(heading=name, meaning=TERMS[name], unit="", page="")
 
 
 def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:
     """Return the meaning of a column in lines of at most `width` characters."""
     parts = [f"{name}: {column.meaning}", *(f"  in {command}: {text}" for command, text in column.also.items())]
-    parts.append(f"  unit: {column.unit}")
+    if column.unit:
+        parts.append(f"  unit: {column.unit}")
     if column.formula:
         parts.append(f"  formula: {column.formula}")
-    parts.append(f"  more: docs/{column.page}")
+    if column.page:
+        parts.append(f"  more: docs/{column.page}")
     return "\n".join(line for part in parts for line in textwrap.wrap(part, width, subsequent_indent="    "))
 
 
 def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
-    """Return what columns of tables mean.
+    """Return what columns of tables mean, and terms such as "data noise".
 
     Parameters
     ----------
     names
-        Names of columns, or one name; default: all, in alphabetical order.
+        Names of columns or terms, or one name; default: all columns, in alphabetical order.
 
     Returns
     -------
     Explanations
-        A row for each column; printed, a paragraph for each.
+        A row for each name; printed, a paragraph for each.
 
     Raises
     ------
     UnknownNameError
-        When no command prints a column of that name.
+        When no command prints a column of that name, and it is no term.
 
     Examples
     --------
@@ -136,8 +143,8 @@ def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
     meanings = read_columns()
     chosen = (names,) if isinstance(names, str) else tuple(names)
     for name in chosen:
-        if name not in meanings:
-            raise UnknownNameError("column", name, meanings)
+        if name not in meanings and name not in TERMS:
+            raise UnknownNameError("column", name, [*meanings, *TERMS])
     return Explanations(chosen or tuple(meanings))
 
 
