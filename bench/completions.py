@@ -1,11 +1,11 @@
 """How real completions are read: false accepts and false rejects of ours and of other programs' filters.
 
-Every completion that ours reads otherwise than the harness that published it, or does not read, was judged by a language
-model; `judged_completions.tsv` holds what it says, or nothing where no answer can be read from it. A completion that is
-not listed there says what both read. *False accepts* are completions that are read as an answer that they do not give,
-*false rejects* those that give an answer and are not read, both as shares of all completions of a kind. *Not judged*
-are completions that are read otherwise than the harness and are not in the file, because the code changed; they count
-as false until somebody reads them (`--list` prints those and all false ones).
+Every completion that ours reads otherwise than the harness that published it, or does not read, was judged by a
+language model; `judged_completions.tsv` holds what it says, or nothing where no answer can be read from it. A
+completion that is not listed there says what both read. *False accepts* are completions that are read as an answer that
+they do not give, *false rejects* those that give an answer and are not read, both as shares of all completions of a
+kind. *Not judged* are completions that are read otherwise than the harness and are not in the file, because the code
+changed; they count as false until somebody reads them (`--list` prints those and all false ones).
 
 Beside ours stand the filters of lm-evaluation-harness 0.4.13 on the same completions: the patterns of its tasks gsm8k
 (strict-match, flexible-extract), gsm8k_cot (strict-match), mmlu_pro (custom-extract), gpqa (flexible-extract) and bbh.

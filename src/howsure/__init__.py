@@ -27,7 +27,7 @@ benchmark.
 `audit`, `data_map`                    questions whose label may be wrong; GEN's map of each model
 `answer_sets`                          answers that mean the same, by entailment, embeddings or a judge
 `show`                                 single generations: completion, target, what was read, by which rule
-`explain_columns`                      what a column of a table or a term means: unit, formula, page of the documentation
+`explain_columns`                      what a column of a table or a term means: unit, formula, page of the docs
 `init`, `doctor`                       write an experiment file; check whether an experiment can run
 `run`, `report`, `rescore`, `convert`  run an experiment, write a report, score completions again, convert logs
 `figures`, `perturb`                   single figures; prompt variants of a question

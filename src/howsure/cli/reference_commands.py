@@ -17,7 +17,8 @@ from howsure.cli.options import add_format, print_result
 def explain(columns: Sequence[str], form: OutputFormat) -> None:
     """Explain columns of tables, and terms: meaning, unit, formula.
 
-    Without a name, all columns that a command prints are listed. Terms are those of the glossary, such as "data noise". The page under "more" is part of the documentation.
+    Without a name, all columns that a command prints are listed. Terms are those of the glossary, such as "data noise".
+    The page under "more" is part of the documentation.
     """
     import howsure as hs
 
