@@ -8,6 +8,7 @@ import subprocess
 import warnings
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from helpers.inspect_log import write_inspect_log
@@ -17,11 +18,13 @@ from helpers.stored_rows import row as stored_row
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.judging.random_labels import Label
 from howsure.readers.answers import count_answers, count_unparsed
 from howsure.readers.evaluations import Evaluations
 from howsure.readers.logs.log_source import LogSource
 from howsure.readers.run_source import RunSource
 from howsure.readers.sources import TableSource, find_sources
+from howsure.review.verdicts import Verdict, moment
 from howsure.store import manifest
 
 LOGS = Path(__file__).resolve().parents[2] / "../shared/data/logs"
@@ -77,6 +80,28 @@ def test_the_same_run_twice_is_one_and_says_so(tmp_path):
     assert len(found) == 1
     assert len(said) == 1
     assert "the same run as" in said[0]
+
+
+@pytest.mark.parametrize("marker", ["pyvenv.cfg", "conda-meta/history"])
+def test_an_environment_of_python_beside_results_is_not_searched(tmp_path, marker):
+    harness(tmp_path / "m")
+    table = tmp_path / "env" / "lib" / "package" / "data.csv"
+    for file, text in ((tmp_path / "env" / marker, ""), (table, "model,question,score\nn,1,1\n")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert quietly(find_sources, tmp_path)[1] == []
+    assert [cells.benchmark for cells in quietly(read_cells, tmp_path)[0]] == ["sums"]
+    assert [source.path for source in find_sources(tmp_path / "env")] == [table]  # it was named
+
+
+def test_verdicts_and_labels_of_the_review_beside_results_are_no_results(tmp_path):
+    (tmp_path / "t.csv").write_text("model,question,score\nm,1,1\n")
+    verdict = Verdict(benchmark="t", question="1", key="0" * 16, verdict="fine", when=moment(0.0))
+    (tmp_path / "verdicts.jsonl").write_bytes(msgspec.json.encode(verdict))
+    label = Label(benchmark="t", model="m", question="1", inclusion=0.5, scorer="judge:correct", score=0.0)
+    (tmp_path / "labels.jsonl").write_bytes(msgspec.json.encode(label))
+    [cells], said = quietly(read_cells, tmp_path)
+    assert (cells.total.tolist(), said) == ([[1.0]], [])
 
 
 def test_a_log_or_table_and_the_run_folder_it_was_converted_to_count_once(tmp_path):

@@ -59,10 +59,14 @@ _LOG_KINDS = ("json", "zip", "parquet")
 _YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 #: The first bytes of a pickle.
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
+#: Files and folders that only an environment of Python has: of venv, and of conda.
+_ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
 #: Endings of the tables that `howsure convert` writes.
 _EXPORT_SUFFIXES = frozenset({".csv", ".parquet"})
 #: Files beside logs that hold no scores of their own.
 _COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
+#: Keys that only the first lines of verdicts and of labels have together.
+_REVIEW_KEYS = (frozenset({"question", "key", "verdict", "when"}), frozenset({"question", "inclusion", "scorer"}))
 #: Largest number of files that the warning names.
 _N_NAMED = 3
 #: Largest size in bytes of a JSON file of no program in a folder that is tried as a table.
@@ -584,8 +588,9 @@ def _build_unknown_file_error(path: Path) -> InputError:
 
 
 def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[InputError]) -> Iterator[_Candidate]:
-    """Yield the candidates at and below a path, sorted by name; hidden files and folders are left out.
+    """Yield the candidates at and below a path, sorted by name.
 
+    Hidden files and folders are left out, and so are environments of Python below the path, whose packages hold tables.
     The names of files that no reader recognises are added to `unknown`, errors of logs that cannot be read to `faults`.
     Files that belong to a log beside them are left out.
     """
@@ -594,7 +599,7 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
         one = waiting.pop()
         try:
             kind, place = _find_kind(one)
-            children = sorted(one.iterdir(), reverse=True) if kind == "folder" else []
+            children = _list_children(one, is_below=one != path) if kind == "folder" else []
         except OSError:  # a link to nothing or to itself, or a folder that may not be read
             unknown.append(one.name)
             continue
@@ -610,11 +615,24 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
             visited.add(place)
             parts = _find_parts(one, options, faults)
             yield from parts or []
-            waiting += [child for child in children if not child.name.startswith(".")] if parts is None else []
+            waiting += children if parts is None else []
         elif logs is None and is_table(one) and (one.suffix != ".json" or _has_results(one, options)):
             yield _make_table_candidate(one, options, is_optional=True)
         elif logs is None and one.name not in _COMPANIONS and FileHead(one).kind in _LOG_KINDS:
             unknown.append(one.name)
+
+
+def _list_children(folder: Path, *, is_below: bool) -> list[Path]:
+    """Return the files and folders of a folder that may hold results, by name from the last to the first."""
+    children = sorted(folder.iterdir(), reverse=True)
+    if is_below and not _ENVIRONMENT.isdisjoint(child.name for child in children):
+        return []
+    return [child for child in children if not child.name.startswith(".")]
+
+
+def _is_review_file(path: Path) -> bool:
+    """Return whether a file holds verdicts on questions or labels of completions, as `howsure review` writes them."""
+    return path.suffix == ".jsonl" and any(keys <= FileHead(path).keys for keys in _REVIEW_KEYS)
 
 
 def _find_parts(folder: Path, options: _Options, faults: list[InputError]) -> list[_Candidate] | None:
@@ -634,7 +652,7 @@ def _find_parts(folder: Path, options: _Options, faults: list[InputError]) -> li
 
 def _try_logs(path: Path, faults: list[InputError]) -> list[_Candidate] | None:
     """Return the logs of a file or folder, none if they cannot be read or belong to another; else None."""
-    if is_companion(path):
+    if is_companion(path) or _is_review_file(path):
         return []
     try:
         return _find_logs(path) or None

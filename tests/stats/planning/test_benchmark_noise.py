@@ -136,7 +136,9 @@ def test_components_of_a_pair_and_of_a_score():
     assert pair.question + pair.generation == pytest.approx(noise.difference[0])
     assert pair.question / pair.generation == pytest.approx(noise.difference_data[0] / noise.difference_prediction[0])
     assert pair.question_se == pytest.approx(noise.difference_data_sd[0])
+    assert "(the mean over its models, whatever their accuracy; --accuracy scales it to yours)" in pair.note
     one = components_from_noise(noise, 0.7, models=1)
+    assert "(at an accuracy of 0.7)" in one.note
     assert one.models == 1
     assert one.total == pytest.approx(0.21)
     alone = measure_noise(Cells("one", ("a",), ("p", "q"), np.full((1, 2), 2), np.ones((1, 2)), np.ones((1, 2))))

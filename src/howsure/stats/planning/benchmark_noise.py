@@ -360,6 +360,8 @@ def components_from_noise(
         if models == 1 and accuracy is not None:  # the parts of p(1-p) differ between models by the same amount
             D_se = E_se = min(D_se, E_se)
             total_se = 0.0
+    mean = "the mean over its models, whatever their accuracy; --accuracy scales it to yours"
+    of = mean if math.isnan(at.accuracy) else f"at an accuracy of {at.accuracy:g}"
     check_range("total variance", total, 0, math.inf)
     return VarianceComponents(
         question=D,
@@ -369,5 +371,5 @@ def components_from_noise(
         total_se=min(max(total_se, abs(D_se - E_se)), D_se + E_se),
         models=models,
         benchmark=noise.benchmarks[0],
-        note=f"total variance {total:.4g}, {split}: from {noise.sources[0]}",
+        note=f"total variance {total:.4g} ({of}), {split}: from {noise.sources[0]}",
     )
