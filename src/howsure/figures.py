@@ -409,7 +409,9 @@ def beta_fits(
     fit = fit_beta(rows, zero=zero)
     curves = evaluate_beta_curves(rows, fit)
     chart = draw_cumulative(curves, estimate_density(rows), rows.models)
-    return _add_title(chart, "How many questions are harder than that?", describe_cumulative(curves, fit))
+    return _add_title(
+        chart, "How many questions are harder than that?", describe_cumulative(curves, fit, int(rows.n.max()))
+    )
 
 
 def sources(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:

@@ -538,6 +538,22 @@ def check_farthest(x, share, names):
     assert names or max(distance.values()) - min(distance.values()) < 1e-6
 
 
+def check_equal_models(x, names, how_many):
+    """They have the same numbers of generations and the same sums on every question, ten or more that differ."""
+    rows = [[(len(q), round(sum(q), 9)) for q in x.scores[x.names.index(name)]] for name in names_in(names, x.names)]
+    assert len(rows) > 1
+    assert (len(rows) == 2 and "more" not in names) == (how_many == "two")
+    assert all(row == rows[0] for row in rows)
+    answered = [total / k for k, total in rows[0] if k]
+    assert len(answered) >= 10
+    assert len(set(answered)) > 1
+
+
+def check_exact_fit(x):
+    assert x.k.max() == 2
+    assert max(x.distance_of_beta(m) for m in drawn_models(x) if x.fit_beta(m)) < 0.002
+
+
 def check_no_beta(x, names):
     without = [x.names[m] for m in drawn_models(x) if not x.fit_beta(m)]
     more = re.search(r"and (\d+) more", names or "")
@@ -688,6 +704,13 @@ COMPUTED = [
     (
         rf"(\d+) models? did not answer every question: of the questions of all models that have a score, {NUMBER}% are without one\.",
         check_missing,
+    ),
+    (
+        (
+            r"(.+) have the same scores on every question: if these are results of one model under (two|several) names, their "
+            r"differences say nothing\."
+        ),
+        check_equal_models,
     ),
     (r"One generation per question: data and prediction noise cannot be separated\.", check_all_once),
     (
@@ -850,8 +873,19 @@ COMPUTED = [
         rf"The fitted Beta is never farther than {SHARE} of the questions from what was observed(?:, farthest for (.+))?\.",
         check_farthest,
     ),
+    (
+        r"Some Beta fits nearly any means of two generations exactly, so that the fit is no evidence for it\.",
+        check_exact_fit,
+    ),
     (r"No Beta can be fitted for (.+)\.", check_no_beta),
-    (r"No Beta (distribution) can be fitted to these scores\.", lambda x, _: check_no_beta(x, None)),
+    (r"Only the observed means are drawn for (.+), to which no Beta can be fitted\.", check_no_beta),
+    (
+        (
+            r"No Beta (distribution) can be fitted to these scores, so that their distribution without that noise is not "
+            r"known\."
+        ),
+        lambda x, _: check_no_beta(x, None),
+    ),
     (r"For (\w+) all questions are about equally hard\.", check_equally_hard),
     (r"It takes more than a thousand to come within a tenth of that\.", check_no_tenth),
     (
@@ -924,5 +958,6 @@ STATIC = [
     r"Where a model has no score the cell is grey\.",
     r"Colours are rounded to 21 levels\.",
     r"Grey: the observed means, which sampling spreads; blue: their distribution without that noise\.",
+    r"Grey: the observed means, which sampling spreads\.",
     r"Pink lines: what the fitted Beta distribution expects of means of as many generations\.",
 ]

@@ -251,6 +251,15 @@ def test_clusters_that_share_their_difficulty_widen_the_interval_on_the_page():
     assert "clusters" not in " ".join(sentences(pages[1]))
 
 
+def test_figures_of_single_questions_say_that_clusters_are_not_in_them():
+    """The counter-case: the errors there were half of those of the tests, and two of three pairs above the curve."""
+    x = PlantedClusters(draw(np.array([[1.0], [0.8], [0.6]]) * PASSAGES, 2, seed=63), 6)
+    alone = Planted([[q.tolist() for q in row] for row in x.scores])
+    said = "Here questions count as independent; the errors and tests for new clusters are in the table of pairs."
+    for planted, count in ((x, 2), (alone, 0)):
+        assert list(sentences(build_page(ReportData([planted.cells])).html)).count(said) == count
+
+
 def test_the_methods_of_a_page_name_clusters_where_there_are_some():
     x = PAGES["one generation"]
     alone = Planted([[q.tolist() for q in row] for row in x.scores])

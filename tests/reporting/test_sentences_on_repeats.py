@@ -134,6 +134,11 @@ def check_luck(x, whose, value, most):
         assert most
 
 
+def check_luck_of_drift(x, names):
+    luckiest = [name for name, luck in zip(x.names, x.luck, strict=True) if abs(luck - x.luck.max()) < 1e-9]
+    assert names_in(names, x.names) == [name for name in luckiest if name in x.drifted]
+
+
 def check_other_questions(x):
     assert np.isnan(x.scores).any()
 
@@ -201,6 +206,10 @@ COMPUTED = [
             r"that much luck(, the most of all models)?\."
         ),
         check_luck,
+    ),
+    (
+        r"The runs of (.+) differ by more than sampling usually explains, and not by luck alone\.",
+        check_luck_of_drift,
     ),
     (r"Runs with different questions differ by those, too, and not by luck alone\.", check_other_questions),
     (

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
 from howsure.api import judged_results
 from howsure.api.result_selection import (
     check_two_models,
@@ -27,7 +25,7 @@ from howsure.stats import borrowing, comparisons
 from howsure.stats import repeats as run_statistics
 from howsure.stats import scores as score_statistics
 from howsure.stats.comparisons import Comparison
-from howsure.stats.core.cells import Cells
+from howsure.stats.core.cells import Cells, group_equal_models
 from howsure.stats.core.claims import (
     CLAIMS,
     DIFFERENCE_METHODS,
@@ -49,9 +47,6 @@ from howsure.stats.core.results import Result, Results
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
-
-#: Fewest questions on which equal scores of two names are no coincidence.
-_FEWEST_EQUAL = 10
 
 
 def score(
@@ -285,14 +280,7 @@ def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
 
 def _warn_of_equal_results(benchmarks: Iterable[Cells], a: str, b: str) -> None:
     """Say on which benchmarks two names have the same scores of all questions, which are many and differ."""
-    names = []
-    for cells in benchmarks:
-        one, other = cells.models.index(a), cells.models.index(b)
-        is_equal = all((array[one] == array[other]).all() for array in (cells.n, cells.total, cells.total_sq))
-        answered = cells.n[one] > 0
-        n_scores = len(np.unique(cells.mean[one][answered]))
-        if is_equal and n_scores > 1 and np.sum(answered) >= _FEWEST_EQUAL:
-            names.append(cells.benchmark)
+    names = [cells.benchmark for cells in benchmarks if group_equal_models(cells.select([a, b]))]
     if names:
         line = f"{a} and {b} have the same scores on every question of {list_first(names)}: "
         line += "if both are results of one model under two names, their difference says nothing"

@@ -13,6 +13,7 @@ from scipy import stats
 from howsure.reporting.elements import ElementBuilder
 from howsure.reporting.sections.distributions import (
     build_distributions_section,
+    describe_cumulative,
     describe_models_left_out,
     draw_cumulative,
     group_by_setting,
@@ -149,7 +150,7 @@ def test_captions_at_the_edges():
     section, _ = section_of(always)
     assert "No Beta can be fitted for a and b." in section.items[0].caption
     assert "Pink" not in section.items[0].caption
-    assert "No Beta distribution can be fitted to these scores." in section.items[1].caption
+    assert "No Beta distribution can be fitted to these scores, so that" in section.items[1].caption
     sure = pooled(runs_of(drawn(np.repeat([[0.0, 1.0]], 40, axis=1), 4)))
     text = section_of(sure)[0].items[0].caption
     assert text.startswith("m0 almost always fails ")
@@ -243,3 +244,24 @@ def test_of_equal_models_none_is_called_the_farthest_from_its_beta():
         "b", ("a", "b"), twin.questions, *(np.repeat(x[:1], 2, axis=0) for x in (twin.n, twin.total, twin.total_sq))
     )
     assert "farthest" not in section_of(same)[0].items[1].caption
+
+
+def test_no_curve_without_noise_is_drawn_where_no_beta_can_be_fitted():
+    """Of a model that is always wrong the curve was that of a prior: half of its questions above a tenth."""
+    scores = [[[0, 0]] * 30, [[1, 0], [1, 1], [0, 0]] * 10]
+    cells = Cells.from_scores("demo", ["never", "sometimes"], [f"q{i}" for i in range(30)], scores)
+    fit = fit_beta(cells)
+    curves = evaluate_beta_curves(cells, fit)
+    spec = draw_cumulative(curves, estimate_density(cells), cells.models).to_dict()
+    (data,) = [rows[0] for rows in spec["datasets"].values()]
+    drawn = set(zip(data["model"], data["curve"], strict=True))
+    assert {curve for model, curve in drawn if model == "never"} == {"observed"}
+    assert {curve for model, curve in drawn if model == "sometimes"} == {
+        "observed",
+        "less sampling noise",
+        "fitted Beta",
+    }
+    text = describe_cumulative(curves, fit, 2)
+    assert "Only the observed means are drawn for never, to which no Beta can be fitted." in text
+    assert "Some Beta fits nearly any means of two generations exactly" in text
+    assert "never farther than" in describe_cumulative(curves, fit, 3)

@@ -206,6 +206,8 @@ def test_errors_of_pairs_with_few_common_questions_are_explained_for_graded_scor
     assert "curves" not in text
     whole = cells([[[0.5], [0.25], [1.0]], [[0.1], [0.3], [0.4]]])
     assert "common questions" not in describe_pair_errors(pairs(whole), binary=False)
+    apart = cells([[[0.5], [0.25], []], [[0.1], [0.3], []], [[], [], [0.4]]])
+    assert "common questions" not in describe_pair_errors(pairs(apart), binary=False)
 
 
 def test_leaving_out_what_models_fail_is_said_to_raise_scores():

@@ -41,6 +41,12 @@ LEAD_OVER_PROMPTS = (
 )
 
 
+#: Said of figures that use the errors of single questions where questions come in clusters.
+_COUNT_AS_INDEPENDENT = (
+    "Here questions count as independent; the errors and tests for new clusters are in the table of pairs. "
+)
+
+
 def build_comparison_section(
     pairs: Pairs | None,
     order: Sequence[str],
@@ -219,10 +225,10 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     n_equal = int(np.sum(se == 0))
     if len(available) + n_equal == 0:
         return "No two models have a question in common."
-    text = ""
+    text = _COUNT_AS_INDEPENDENT if pairs.cells.clusters is not None else ""
     if len(available):
         median = format_significant(float(np.median(available)))
-        text = f"With one generation per question the median standard error of a difference is {median}. "
+        text += f"With one generation per question the median standard error of a difference is {median}. "
     if n_equal:
         text += (
             f"In {n_equal:,} of {format_count(len(available) + n_equal, 'pair')} no difference varied, so that the "
@@ -238,7 +244,7 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
             "questions would."
         )
     common = pairs.n_questions[pairs.n_questions > 0]
-    if len(np.unique(pairs.n_questions)) > 1:
+    if len(np.unique(common)) > 1:
         text += (
             f" Pairs have {int(common.min()):,} to {int(common.max()):,} common questions, and the error falls with "
             "their number: pairs with few of them lie higher."
@@ -267,7 +273,8 @@ def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 
     n_above = int(np.sum(disagree & (np.abs(pairs.difference[available]) >= thresholds[available])))
     n_equal = int(np.sum(~disagree))
     middle = int(np.argsort(pairs.disagreement[available], kind="stable")[count // 2])
-    text = (
+    text = _COUNT_AS_INDEPENDENT if pairs.cells.clusters is not None else ""
+    text += (
         f"{n_above:,} of {format_count(count, 'pair')} {is_or_are(n_above)} on or above the curve: a difference of "
         f"that size in one generation per question has p ≤ {1 - pairs.level:.2g} by the normal law, for this pair "
         "alone; with few questions that differ the test of the table needs more. "

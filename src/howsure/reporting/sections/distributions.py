@@ -51,6 +51,9 @@ _POINT_CONCENTRATION = 500
 #: Distance from 0 and 1 within which the caption counts the questions of the fitted Beta.
 _NEAR_ENDS = 0.1
 
+#: Distance of a fitted Beta from the observed shares below which it fits by construction.
+_EXACT_FIT = 0.001
+
 #: Colours of models that differ in a setting only, which also have a fixed order.
 _COLOURS = (BLUE, ORANGE, "#009E73", GREY)
 
@@ -126,7 +129,7 @@ def _build_figures(cells: Cells, builder: ElementBuilder, note: str, *, is_folde
             builder.build_figure(
                 "cumulative",
                 "How many questions are harder than that?",
-                describe_cumulative(curves, fit) + note,
+                describe_cumulative(curves, fit, int(cells.n.max())) + note,
                 draw_cumulative(curves, estimate_density(cells), cells.models),
                 kind="Cumulative curves from 0 to 1, one row per model",
                 marks=253 * len(cells.models),
@@ -245,18 +248,33 @@ def _describe_stability(cells: Cells, stability: DifficultyStability, described:
     )
 
 
-def describe_cumulative(curves: BetaCurves, fit: BetaFit) -> str:
-    """Describe how far the fitted Beta is from the data, and its parameters for one model."""
+def describe_cumulative(curves: BetaCurves, fit: BetaFit, most_generations: int) -> str:
+    """Describe how far the fitted Beta is from the data, and its parameters for one model.
+
+    Parameters
+    ----------
+    most_generations
+        Largest number of generations of a question: the means of two have as many free shares as a Beta has
+        parameters.
+    """
     available = ~np.isnan(curves.distance)
-    text = "Grey: the observed means, which sampling spreads; blue: their distribution without that noise. "
     if not available.any():
-        return text + "No Beta distribution can be fitted to these scores."
+        return (
+            "Grey: the observed means, which sampling spreads. No Beta distribution can be fitted to these scores, so "
+            "that their distribution without that noise is not known."
+        )
+    text = "Grey: the observed means, which sampling spreads; blue: their distribution without that noise. "
+    if unfitted := [model for model, is_fitted in zip(curves.models, available, strict=True) if not is_fitted]:
+        text += f"Only the observed means are drawn for {join_names(unfitted)}, to which no Beta can be fitted. "
     largest = float(np.nanmax(curves.distance))
     worst = [curves.models[i] for i in np.flatnonzero(np.isclose(curves.distance, largest, rtol=1e-9, atol=0))]
-    text += (
-        f"The fitted Beta is never farther than {format_share(largest)} of the questions from what was "
-        f"observed{f', farthest for {join_names(worst)}' if len(worst) < available.sum() else ''}. "
-    )
+    if most_generations == 2 and largest < _EXACT_FIT:
+        text += "Some Beta fits nearly any means of two generations exactly, so that the fit is no evidence for it. "
+    else:
+        text += (
+            f"The fitted Beta is never farther than {format_share(largest)} of the questions from what was "
+            f"observed{f', farthest for {join_names(worst)}' if len(worst) < available.sum() else ''}. "
+        )
     first = int(np.flatnonzero(available)[0])
     name, a, b = curves.models[first], float(fit.a[first]), float(fit.b[first])
     if a + b > _POINT_CONCENTRATION:
@@ -364,6 +382,7 @@ def draw_histograms(
 def draw_cumulative(curves: BetaCurves, density: DifficultyDensity, order: Sequence[str]) -> Chart:
     """Draw the share of questions at or below each P(correct): observed, without noise, and the fitted Beta."""
     denoised = np.concatenate([np.zeros((len(density.mass), 1)), np.cumsum(density.mass, axis=1)], axis=1)
+    denoised[np.isnan(curves.distance)] = np.nan  # without a fitted Beta it is that of a prior, not of the data
     kinds = {
         _OBSERVED: (curves.points, curves.empirical),
         _DENOISED: (density.edges, denoised),

@@ -319,6 +319,7 @@ def describe_effects(
     text = ""
     if available.any():
         text = _extremes(effects, columns, excludes_zero, available)
+        text += _describe_opposite_effects(effects, columns, excludes_zero)
         text += (
             f"{int(excludes_zero.sum()):,} of {format_count(int(available.sum()), 'interval')} "
             f"{'leaves' if excludes_zero.sum() == 1 else 'leave'} "
@@ -367,12 +368,25 @@ def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, availab
     best, worst = int(np.nanargmax(selected)), int(np.nanargmin(selected))
     places = min(choose_decimals(np.sqrt(effects.variance[:, columns]).ravel()), 3)
     if mean[best] - mean[worst] <= 1e-12:
-        return "All of its values score alike. "
+        return f"All of its values score alike{' in the mean over models' if len(effects.models) > 1 else ''}. "
     return (
         f"{effects.values[columns[best]]} scores highest ({format_number(float(mean[best]), places, sign=True)}"
         f"{', mean over models' if len(effects.models) > 1 else ''}) and {effects.values[columns[worst]]} lowest "
         f"({format_number(float(mean[worst]), places, sign=True)})"
         f"{' of those drawn often enough' if np.any(some & np.isnan(selected)) else ''}. "
+    )
+
+
+def _describe_opposite_effects(effects: Effects, columns: list[int], excludes_zero: Mask) -> str:
+    """Describe the value whose effect is positive for some models and negative for others, if chance makes fewer."""
+    each = effects.effect[:, columns]
+    above, below = (np.sum(excludes_zero & (sign * each > 0), axis=0) for sign in (1, -1))
+    at = int(np.argmax(np.minimum(above, below)))
+    if min(above[at], below[at]) <= len(each) * (1 - effects.level) / 2:
+        return ""
+    return (
+        f"Models differ: the interval of {effects.values[columns[at]]} is above 0 for "
+        f"{format_count(int(above[at]), 'model')} and below 0 for {int(below[at]):,}. "
     )
 
 

@@ -219,6 +219,10 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
             "the mean of all its runs: to report only the best run adds that much luck"
             f"{'' if are_alike else ', the most of all models'}. "
         )
+        adjusted = holm(result.drift_p)
+        if drifted := [name for name in luckiest if adjusted[result.models.index(name)] < 1 - result.level]:
+            names = join_names(drifted)
+            text += f"The runs of {names} differ by more than sampling usually explains, and not by luck alone. "
     if result.runs.lack_questions[rows].any():
         text += "Runs with different questions differ by those, too, and not by luck alone. "
     return text + "Runs that score nearly the same are drawn above each other."

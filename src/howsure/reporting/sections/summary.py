@@ -14,7 +14,7 @@ import numpy as np
 
 from howsure.reporting.formatting import format_count, format_level, format_number, is_or_are, join_names
 from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference
-from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.cells import Cells, FloatArray, group_equal_models
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.text_table import choose_row_decimals
@@ -232,10 +232,20 @@ def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_secti
     if len(cells.questions) < FEW_QUESTIONS:
         few = format_count(len(cells.questions), "question")
         yield f"Only {few}: intervals and tests assume scores that are roughly normal over questions."
+    yield from _describe_equal_models(cells)
     if cells.clusters is not None:
         yield from _describe_clusters(cells)
     if len(cells.variants) > 1:
         yield _describe_variants(cells, cube, has_prompt_section=has_prompt_section)
+
+
+def _describe_equal_models(cells: Cells) -> Iterator[str]:
+    """Yield which models have the same scores on all of many questions."""
+    for names in group_equal_models(cells):
+        yield (
+            f"{join_names(names)} have the same scores on every question: if these are results of one model under "
+            f"{'two' if len(names) == 2 else 'several'} names, their differences say nothing."
+        )
 
 
 def _describe_clusters(cells: Cells) -> Iterator[str]:

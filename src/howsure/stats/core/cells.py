@@ -26,6 +26,7 @@ __all__ = [
     "IntArray",
     "check_score_size",
     "drop_rounding",
+    "group_equal_models",
     "is_binary",
     "is_unit",
     "list_greedy_runs",
@@ -56,6 +57,8 @@ def drop_rounding(square: FloatArray, n: FloatArray | float, center: FloatArray 
     return np.where(square > n * (1e-14 * np.asarray(center)) ** 2, square, 0)
 
 
+#: Fewest questions on which equal scores of two models are no coincidence.
+_FEWEST_EQUAL = 10
 #: Largest score in size: its sixth power, which no estimate exceeds, is a float.
 _LARGEST_SCORE = 1e50
 #: Rounding of a sum of squares, as a part of it, per score.
@@ -367,6 +370,22 @@ class Cells:
         )
         mine, theirs = (cells.select(models, questions).answered for cells in (self, other))
         return bool(np.any(mine & theirs))
+
+
+def group_equal_models(cells: Cells) -> list[list[str]]:
+    """Return groups of models with the same scores on every question, which are many and differ.
+
+    >>> one, other = [[1], [0]] * 5, [[0], [1]] * 5
+    >>> group_equal_models(Cells.from_scores("demo", ["a", "b", "c"], list("pqrstuvwxy"), [one, other, one]))
+    [['a', 'c']]
+    """
+    groups: dict[bytes, list[str]] = {}
+    for model, *arrays in zip(cells.models, cells.n, cells.total, cells.total_sq, strict=True):
+        answered = arrays[0] > 0
+        n_scores = len(np.unique(arrays[1][answered] / arrays[0][answered]))
+        if n_scores > 1 and np.sum(answered) >= _FEWEST_EQUAL:
+            groups.setdefault(b"".join((array + 0.0).tobytes() for array in arrays), []).append(model)
+    return [models for models in groups.values() if len(models) > 1]
 
 
 class _Clustered(Protocol):

@@ -126,7 +126,7 @@ class RankFlips(Result):
                         self.n_variants > 0
                     )
                     & np.isnan(self.swapped_by_noise),
-                    "the prompt changes nothing that the noise would not": self.var_variant <= 0,
+                    "the prompt changes the difference by no more than the noise would": self.var_variant <= 0,
                 }
             ),
         }

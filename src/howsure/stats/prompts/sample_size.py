@@ -148,7 +148,8 @@ class SampleSize(Result):
         -----
         For the mean, the limits follow from those of the variance over variants, which account for its kurtosis. For
         the variance, from Student's t of the jackknife of log(m4 - sd^4), from ten variants on; they are too narrow for
-        scores with heavy tails. NaN where all scores are equal, or where m4 - sd^4 depends on a single score.
+        scores with heavy tails. NaN where all scores are equal, where m4 - sd^4 depends on a single score, or where
+        these limits leave out the estimate, as for scores in two narrow groups.
         """
         variances = np.full((2, 2, len(self.scores)), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -383,7 +384,7 @@ def _variance_of_variance(x: FloatArray) -> FloatArray:
 
 
 def _limits_of_variance_of_variance(x: FloatArray, level: float) -> tuple[float, float]:
-    """Return the jackknife limits of m4 - sd^4; NaN where it is nearly 0 without one of the values."""
+    """Return the jackknife limits of m4 - sd^4; NaN where it is nearly 0 without one of the values, or outside."""
     n = len(x)
     others = x[(np.arange(n)[:, None] + np.arange(1, n)) % n]
     full, without_one = _variance_of_variance(x), _variance_of_variance(others)
@@ -392,6 +393,9 @@ def _limits_of_variance_of_variance(x: FloatArray, level: float) -> tuple[float,
     pseudo = n * np.log(full) - (n - 1) * np.log(without_one)
     half = special.stdtrit(n - 1, (1 + level) / 2) * pseudo.std(ddof=1) / np.sqrt(n)
     if half > _MAX_HALF_WIDTH:
+        return np.nan, np.nan
+    # the jackknife corrects a bias; where that leaves the estimate outside, the scores are too few for it
+    if abs(pseudo.mean() - np.log(full)) > half:
         return np.nan, np.nan
     return float(np.exp(pseudo.mean() - half)), float(np.exp(pseudo.mean() + half))
 
