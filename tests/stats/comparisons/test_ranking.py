@@ -12,7 +12,7 @@ from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import pairs
-from howsure.stats.comparisons.ranking import covariance_of_means, p_above, rank, wrong_order
+from howsure.stats.comparisons.ranking import count_moved_models, covariance_of_means, p_above, rank, wrong_order
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.score import score
 
@@ -271,3 +271,18 @@ def test_a_printed_rank_has_the_decimals_of_a_printed_score():
     printed = {line.split()[0]: line.split()[1] for line in str(rank(cells)).splitlines()[1:3]}
     assert printed == {line.split()[0]: line.split()[1] for line in str(score(cells)).splitlines()[1:3]}
     assert all(len(one) == len("0.585") for one in printed.values())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [
+        ([3, 2, 1], [1, 2, 3], 3),
+        ([3, 2, 1], [3, 1, 2], 2),
+        ([2, 2, 1], [1, 2, 1], 0),  # equal before, or equal after
+        ([2, 1, np.nan], [1, 2, 3], 2),
+        ([0.1 + 0.2, 0.3], [0, 1], 0),  # equal but for rounding
+    ],
+)
+def test_models_that_moved_by_hand(before, after, moved):
+    assert count_moved_models(np.array(before), np.array(after)) == moved
+    assert count_moved_models(np.array(after), np.array(before)) == moved
