@@ -185,15 +185,17 @@ def all_components(x):
     return [components(x, m) for m in range(len(x.names))]
 
 
-def check_share_of_prompts(x, share, median):
-    each = []
+def check_share_of_prompts(x, share, median, joint):
+    each, both = [], []
     for c in all_components(x):
         if np.isnan(c.generation):
             parts = np.maximum([c.question, c.prompt, c.residual], 0) / [c.N, c.S, c.N * c.S]
         else:
             parts = c.parts(c.k)
         each.append(parts[1] / parts.sum())
+        both.append(parts[1 : 2 if np.isnan(c.generation) else 3].sum() / parts.sum())
     assert is_share(share, np.median(each), slack=1e-9)
+    assert is_share(joint or share, np.median(both), slack=1e-9)
     assert bool(median) == (len(each) > 1)
 
 
@@ -758,7 +760,7 @@ COMPUTED = [
     (
         (
             r"In the squared error of the mean for new questions in new prompts, the choice of prompts is "
-            rf"{SHARE}( \(median\))?\."
+            rf"{SHARE}( \(median\))?(?:, {SHARE} with what suits single questions, as the table of scores counts it)?\."
         ),
         lambda x, *said: x.nested or check_share_of_prompts(x, *said),
     ),

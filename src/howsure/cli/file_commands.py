@@ -113,7 +113,7 @@ def report(
         progress=_print_progress if sys.stderr.isatty() else None,
     )
     if file.parent != output.parent and output.suffix:
-        note = f"{output} is a folder, {file.parent}: of several benchmarks each has a page, and the index joins them"
+        note = f"several benchmarks: each has a page in the folder {file.parent}, and {output} is not written"
         print(f"howsure: {note}", file=sys.stderr)
     print(file)
 

@@ -63,6 +63,18 @@ def test_components_add_up_to_a_whole():
     assert "the choice of prompts is 100%." in text
 
 
+def test_a_model_whose_answers_all_score_the_same_has_no_part_in_the_median():
+    varied, constant = [1, 1, 0.5, 0.5, 0, 0], [0, 0, 0, 0, 0, 0]
+    alone = describe_variance_components(estimate_components(cube([varied], n_questions=30)))
+    both = describe_variance_components(estimate_components(cube([varied, constant], n_questions=30)))
+    parts = "the question 0%, the prompt 55%, prompts that suit one question and not another 0% and sampling again 45%."
+    assert alone.startswith(f"Of the variance of one generation: {parts} In")
+    assert both.startswith(f"Of the variance of one generation: {parts} Every answer of 1 other model scored the same.")
+    assert "–" not in both
+    none = describe_variance_components(estimate_components(cube([constant], n_questions=30)))
+    assert none.startswith("Every answer of a model scored the same: there is no variance to divide.")
+
+
 def test_components_of_one_generation_and_of_nothing():
     one = Cube.from_scores("b", ["a"], ["q1", "q2"], ["v1", "v2"], [[[[1], [0]], [[1], [1]]]])
     assert "are one component" in describe_variance_components(estimate_components(one))

@@ -260,17 +260,21 @@ def _describe_larger_part(names: tuple[str, str], counts: tuple[int, int], model
 def describe_variance_components(components: PromptComponents) -> str:
     """Describe which component is the largest, and the share of the choice of prompts in the error of a mean."""
     each = np.stack([np.maximum(getattr(components, name), 0) for name in PROMPT_COMPONENTS])
-    available = ~np.any(np.isnan(each), axis=0)
+    total = each.sum(axis=0)  # NaN where a part is unknown, 0 where every answer scored the same
+    available = total > 0
     if available.any():
-        total = each[:, available].sum(axis=0)
-        each = np.where(each < 1e-9 * each.sum(axis=0), 0, each)  # differences by rounding are not noise
-        parts = np.median(each[:, available] / np.where(total > 0, total, np.nan), axis=1)
+        each = np.where(each < 1e-9 * total, 0, each)  # differences by rounding are not noise
+        parts = np.median(each[:, available] / total[available], axis=1)
         texts = [
             f"{_MEANINGS[name]} {format_share(part)}"
             for name, part in zip(PROMPT_COMPONENTS, parts.tolist(), strict=True)
         ]
         median = " (median over models)" if available.sum() > 1 else ""
         text = f"Of the variance of one generation{median}: {join_names(texts)}."
+        if constant := int(np.sum(total == 0)):
+            text += f" Every answer of {format_count(constant, 'other model')} scored the same."
+    elif np.any(total == 0):
+        text = "Every answer of a model scored the same: there is no variance to divide."
     elif components.layout.nested:
         text = "Each question has variants of its own: what the prompt adds is seen within questions only."
     elif np.any(~np.isnan(components.residual)):
@@ -281,13 +285,17 @@ def describe_variance_components(components: PromptComponents) -> str:
     else:
         text = "These data do not separate the components."
     n_zero = int(np.sum(components.limits("variant")[0] <= 0))
+    _, prompt, interaction, generation = np.maximum(components.parts, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        prompt_share = np.maximum(components.parts[1], 0) / components.variance()
-    prompt_share = prompt_share[np.isfinite(prompt_share)]
-    if len(prompt_share):
+        shares = np.stack([prompt, prompt + np.where(np.isnan(generation), 0, interaction)]) / components.variance()
+    shares = shares[:, np.isfinite(shares).all(axis=0)]
+    if shares.size:
+        alone, joint = (format_share(float(share)) for share in np.median(shares, axis=1))
+        median = " (median)" if shares.shape[1] > 1 else ""
+        what = "with what suits single questions, as the table of scores counts it"
         text += (
             f" In the squared error of the mean for new questions in new prompts, the choice of prompts is "
-            f"{format_share(float(np.median(prompt_share)))}{' (median)' if len(prompt_share) > 1 else ''}."
+            f"{alone}{median}{f', {joint} {what}' if joint != alone else ''}."
         )
     if n_zero:
         text += f" For {format_count(n_zero, 'model')} the interval of the prompt's variance starts at 0."

@@ -319,9 +319,9 @@ def collect_repeat_warnings(result: Repeats) -> Iterator[str]:
         (
             _SAME,
             (
-                "All runs of {names} are the same score for score (a cache, a fixed seed, no sampling, or each "
-                "question always right or always wrong): they say no more than one run does, and only with "
-                "--generations 1 are the intervals of the scores those of one."
+                "All runs of {names} are the same score for score: either each question is always right or always "
+                "wrong, or they are copies of one run (a cache, a fixed seed, no sampling), say no more than it does, "
+                "and only with --generations 1 are the intervals of the scores right."
             ),
         ),
         (_COPIES, "Some runs of {names} are the same score for score: copies are not further generations."),
