@@ -13,9 +13,10 @@ from helpers.chromium_pages import MODELS, simulated
 
 from howsure import read
 from howsure.reporting.page import build_page
-from howsure.reporting.report_data import ReportData
+from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.stats.comparisons import compare
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,40 @@ def test_two_models_have_the_numbers_of_compare(page, cells):
             }
             for name, values in shares.items():
                 assert float(facts[name].rstrip("%")) == pytest.approx(100 * values.mean(), abs=0.06)
+
+
+def test_shares_of_two_models_say_where_generations_are_in_several_prompts(window, cells, tmp_path):
+    """By hand: under either prompt both models are right or both wrong; mixed, each is right half of the time."""
+    y = [[[[1], [0]]] * 12] * 2
+    of_prompts = Cube.from_scores("bench", ["a", "b"], [f"q{i}" for i in range(12)], ["v", "w"], y)
+    said = {}
+    for name, data in (
+        ("one", ReportData([cells])),
+        ("two", ReportData([of_prompts.cells()], cubes=[of_prompts])),
+    ):
+        path = tmp_path / f"{name}.html"
+        path.write_text(build_page(data).html, encoding="utf-8")
+        window.show(path.as_uri())
+        said[name] = window.value("document.querySelector('.two-models p.kind').textContent")
+    assert said["one"] == "Expected shares of the common questions, with one generation of each model:"
+    assert said["two"].endswith("with one generation of each model, each in a prompt of its own:")
+
+
+def test_no_mark_of_direction_changes_a_name_in_a_figure(window, tmp_path):
+    """By hand: "a", the mark and "evil" are shown as "alive" where the mark acts."""
+    data = ReportData([simulated(["a\u202eevil", "b"], 20, 3)])
+    path = tmp_path / "report.html"
+    path.write_text(build_page(data, ReportOptions(static_figures=True)).html, encoding="utf-8")
+    drawn = [line for line in path.read_text(encoding="utf-8").splitlines() if 'class="static"' in line]
+    assert drawn
+    assert not any("\u202e" in line for line in drawn)
+    window.show(path.as_uri())
+    window.value("document.querySelector('#b1-score-intervals').scrollIntoView({block: 'center'})")
+    window.wait_for("document.querySelectorAll('#b1-score-intervals .drawing svg text').length > 3")
+    names = window.value(
+        "[...document.querySelectorAll('#b1-score-intervals .drawing svg text')].map(t => t.textContent)"
+    )
+    assert "a\ufffdevil" in names
 
 
 def test_the_questions_that_decide_are_those_with_the_largest_differences(page, cells):

@@ -334,6 +334,11 @@ def check_typical(x, share, needed):
     assert rounds_to(needed, limit[middle])
 
 
+def check_prompts_of_their_own(x):
+    """`thresholds` counts a question whose prompts are mixed: the expected shares of one prompt are others."""
+    assert len(x.cube.variants) > 1
+
+
 def check_never(x, count):
     assert number(count) == sum(one["disagree"] <= 1e-12 for one in thresholds(x)[0])
 
@@ -766,6 +771,7 @@ COMPUTED = [
         rf"Models that differ on {SHARE} of the questions, as a typical pair here, need a difference of {NUMBER}\.",
         check_typical,
     ),
+    (r"The two generations are each in a prompt of its own\.", check_prompts_of_their_own),
     (r"([\d,]+) pairs? never disagreed\.", check_never),
     (
         (

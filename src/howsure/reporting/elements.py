@@ -361,9 +361,13 @@ def pack_columns(columns: Mapping[str, Sequence[object]]) -> dict[str, object]:
 
 
 def clean_json(value: object) -> object:
-    """Round numbers to 9 significant digits and replace NaN and infinities by None."""
+    """Round numbers to 9 significant digits, and replace NaN and infinities by None.
+
+    >>> clean_json([0.12345678949, -0.0, np.nan])
+    [0.123456789, 0.0, None]
+    """
     if isinstance(value, float):
-        return float(f"{value:.9g}") if np.isfinite(value) else None
+        return float(f"{value:.9g}") + 0.0 if np.isfinite(value) else None  # -0 is 0
     if isinstance(value, Mapping):
         return {str(key): clean_json(v) for key, v in value.items()}
     return [clean_json(v) for v in value] if isinstance(value, (list, tuple)) else value

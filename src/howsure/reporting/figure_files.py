@@ -22,9 +22,10 @@ FIGURE_FORMATS: tuple[str, ...] = get_args(FigureFormat)
 FIGURE_THEMES: tuple[str, ...] = get_args(FigureTheme)
 _GROUNDS = {"light": "white", "dark": "#14171c"}
 
-#: Characters that XML, and so SVG, does not have.
-_NO_XML = re.compile(
-    r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]|[\U0001fffe\U0001ffff]"
+#: Characters that XML, and so SVG, does not have, and marks that change the direction of text.
+_FORBIDDEN = re.compile(
+    r"[\u202a-\u202e\u2066-\u2069]"
+    r"|[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]|[\U0001fffe\U0001ffff]"
 )
 #: Width of a figure in pixels, and pixels of a PNG for each of them.
 WIDTH, PNG_SCALE = 640, 2
@@ -209,9 +210,9 @@ def draw_page_svg(figure: Figure) -> str:
 
 
 def _replace_forbidden(value: Any) -> Any:
-    """Return a value with U+FFFD for each character that no drawing can hold; vl-convert ends the process at them."""
+    """Return a value with U+FFFD for what no drawing may hold; vl-convert ends the process at what is not XML."""
     if isinstance(value, str):
-        return _NO_XML.sub("\ufffd", value)
+        return _FORBIDDEN.sub("\ufffd", value)
     if isinstance(value, Mapping):
         return {_replace_forbidden(name): _replace_forbidden(part) for name, part in value.items()}
     return [_replace_forbidden(part) for part in value] if isinstance(value, list | tuple) else value

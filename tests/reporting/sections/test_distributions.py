@@ -265,3 +265,14 @@ def test_no_curve_without_noise_is_drawn_where_no_beta_can_be_fitted():
     assert "Only the observed means are drawn for never, to which no Beta can be fitted." in text
     assert "Some Beta fits nearly any means of two generations exactly" in text
     assert "never farther than" in describe_cumulative(curves, fit, 3)
+
+
+def test_long_names_above_panels_lose_their_middle():
+    """A name of 180 characters made a printed drawing several times as wide as its panel."""
+    names = ["b" * 180 + "1", "b" * 180 + "2"]
+    cells = made(M=2, models=names)
+    curves = evaluate_beta_curves(cells, fit_beta(cells))
+    svg = vl_convert.vegalite_to_svg(draw_cumulative(curves, estimate_density(cells), cells.models).to_dict())
+    shown = re.findall(r">(b[^<]+)</text>", svg)
+    assert len(set(shown)) == 2
+    assert max(map(len, shown)) == 36

@@ -1,5 +1,6 @@
 """Runs of the same thing: dots, prediction interval, drift, copies."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -264,6 +265,12 @@ def test_luck_of_runs_with_different_questions_is_measured_from_the_mean_of_the_
     scores = np.array([[[1, 1], [1, 1], [0, np.nan], [0, np.nan]]], float)
     caption = section_of(scores)[0].items[0].caption
     assert "The best run lies 0.250 above the mean of all its runs: to report only the best run" in caption
+
+
+def test_runs_that_differ_by_rounding_are_one_number():
+    """By hand: .1 and .2 in one run, .3 and 0 in the other; the text was "from 0.15 to 0.15"."""
+    text = section_of(np.array([[[0.1, 0.3], [0.2, 0.0]]]))[0].items[0].caption
+    assert re.match(r"m0 scored 0\.150* in 2 runs", text)
 
 
 def test_of_models_with_equal_luck_none_has_the_most():

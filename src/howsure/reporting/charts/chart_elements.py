@@ -77,6 +77,9 @@ def shorten_label(most: int, names: Sequence[str] = ()) -> str:
     )
 
 
+#: Characters of the name above a panel, which the narrowest figures have room for.
+_MAX_HEADING = 36
+
 #: What axes of names have where there is room; narrower drawings cut more.
 SHORT_LABEL = shorten_label(36)
 
@@ -230,7 +233,13 @@ def facet_by_model(
             title=None,
             sort=alt.EncodingSortField(field="place", op="min"),
             header=alt.Header(
-                labelAngle=0, labelAlign="left", labelOrient="top", labelAnchor="start", labelPadding=2, labelLimit=400
+                labelAngle=0,
+                labelAlign="left",
+                labelOrient="top",
+                labelAnchor="start",
+                labelPadding=2,
+                labelLimit=400,
+                labelExpr=shorten_label(_MAX_HEADING, list(dict.fromkeys(columns[field].tolist()))),
             ),
         ),
         spacing=spacing,

@@ -284,6 +284,8 @@ def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 
         f"Models that differ on {share} of the questions, as a typical pair here, need a difference of "
         f"{format_significant(float(thresholds[available][middle]))}. "
     )
+    if len(pairs.cells.variants) > 1:
+        text += "The two generations are each in a prompt of its own. "
     if n_equal:
         text += f"{format_count(n_equal, 'pair')} never disagreed. "
     text += "More questions lower the curve; with more generations per question smaller differences are detected."

@@ -187,12 +187,11 @@ def describe_runs(result: Repeats, models: Sequence[str]) -> str:
     """Describe the best and the worst run of one model, and the interval for the next one."""
     interval = result.interval()
     rows = [result.models.index(model) for model in models]
-    gap = (result.best - result.worst)[rows]
     i, places = rows[0], choose_decimals(np.sqrt(result.variance))
     worst, best, low, high = (
         format_number(float(value[i]), places) for value in (result.worst, result.best, interval.low, interval.high)
     )
-    ends = f"from {worst} to {best}" if gap[0] > 0 else worst
+    ends = f"from {worst} to {best}" if worst != best else worst
     sizes = result.runs.n_questions[:, i]
     sizes = sizes[sizes > 0]
     least, most = int(sizes.min()), int(sizes.max())

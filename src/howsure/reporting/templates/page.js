@@ -20,7 +20,7 @@
   const shown = (value) => {
     if (value === null || value === "") return "–";
     if (typeof value !== "number") return String(value);
-    return Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4))).replace("-", "−");
+    return (Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4)))).replace("-", "−");
   };
   // A table of numbers begins with 200 rows, so that one of 10,000 opens at once; it can be sorted and searched.
   const ROWS = 200;
@@ -261,9 +261,12 @@
     return `length(datum.label) > ${most} ? slice(datum.label, 0, ${most - 1 - last}) + '…' + slice(datum.label, -${last}) : datum.label`;
   };
   const NAME = LABEL.replaceAll("datum.label", "datum.model");
+  // Marks that change the direction of text would show a name as another one; a question is found by its own.
+  const plain = (value) => (typeof value === "string" ? value.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd") : value);
+  const plainColumns = (columns) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, name === "question" || !Array.isArray(values) ? values : values.map(plain)]));
   const shortened = (value, most, inside) => {
     if (Array.isArray(value)) return value.map((part) => shortened(part, most, inside));
-    if (value === null || typeof value !== "object") return value;
+    if (value === null || typeof value !== "object") return plain(value);
     const changed = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, name === "datasets" ? part : shortened(part, most, inside)]));
     if (value.expr === NAME) changed.expr = inside.replaceAll("datum.label", "datum.model");
     if (value.axis?.labelExpr === LABEL) changed.axis.labelExpr = shortLabel(most, Array.isArray(value.scale?.domain) ? value.scale.domain : []);
@@ -276,7 +279,7 @@
     const given = read(`${figure.id}-spec`);
     const inside = shortLabel(Math.min(36, Math.floor((0.4 * width) / 7.2)), given.usermeta?.names);
     const spec = shortened(given, Math.min(36, Math.floor(most / 7.2)), inside);
-    for (const [name, table] of Object.entries(spec.datasets)) if (typeof table === "string") spec.datasets[name] = [columnsOf(table)];
+    for (const [name, table] of Object.entries(spec.datasets)) spec.datasets[name] = (typeof table === "string" ? [columnsOf(table)] : table).map(plainColumns);
     if (spec.usermeta?.widest) box.style.maxWidth = `${spec.usermeta.widest}px`;
     views.get(figure)?.finalize();
     views.set(figure, { width, finalize() {} });

@@ -94,7 +94,8 @@
         keep("Only the first right", share(only_a));
         keep("Only the second right", share(only_b));
         keep("Neither right", share(Math.max(0, 1 - score_a - only_b)));
-        made.push(element("p", "Expected shares of the common questions, with one generation of each model:", "kind"), shares);
+        const own = "ownPrompts" in frame.dataset ? ", each in a prompt of its own" : "";
+        made.push(element("p", `Expected shares of the common questions, with one generation of each model${own}:`, "kind"), shares);
       }
       const needed = get("questions_for_power");
       made.push(element("p", needed === null

@@ -688,7 +688,7 @@ def _describe_labels(n: int, se: float, method: CalibrationMethod, accuracy: Jud
         blind = "the judge says right as often of wrong answers as of right ones, or labels of one kind are missing"
         return alike if accuracy.informative else f"{alike}; {blind}"
     if np.isnan(se):
-        return f"{n} labels: too few to correct the judge's score"
+        return f"{n} {'label' if n == 1 else 'labels'}: too few to correct the judge's score"
     if n < FEWEST_LABELS:
         return f"only {n} labels, fewer than {FEWEST_LABELS}: the interval is wide, and its coverage is uncertain"
     return ""
