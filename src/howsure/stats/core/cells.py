@@ -365,8 +365,8 @@ class Cells:
     def _overlaps(self, other: Cells) -> bool:
         """Return whether some cell has generations in both."""
         models, questions = (
-            [name for name in getattr(self, axis) if name in set(getattr(other, axis))]
-            for axis in ("models", "questions")
+            list(dict.fromkeys(names).keys() & set(others))
+            for names, others in ((self.models, other.models), (self.questions, other.questions))
         )
         mine, theirs = (cells.select(models, questions).answered for cells in (self, other))
         return bool(np.any(mine & theirs))
