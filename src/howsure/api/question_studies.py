@@ -136,8 +136,8 @@ def questions(
     Results
         By question: the mean ``score`` over models, ``n_solved`` (models that answered it right at least once),
         ``difficulty`` and ``se`` in logits (1PL model), ``discrimination`` (correlation with the score on the other
-        questions), ``tau`` with its ``p_value`` (from ten models on). By model: ``score``, ``p_correct`` with ``low``
-        and ``high``, and ``logit``.
+        questions), ``tau`` with its ``p_value`` (exact for fewer than ten models). By model: ``score``, ``p_correct``
+        with ``low`` and ``high``, and ``logit``.
 
     Raises
     ------

@@ -1,5 +1,7 @@
 """The table of questions. Kind of truth: values by hand, and correlations by numpy."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -45,15 +47,37 @@ def test_the_table_of_questions_by_hand():
     tau = compute_question_tau(cells).tau
     assert rows["middle"]["tau"] == pytest.approx(tau[1])
     assert tau[1] > 0
-    assert np.isnan([row["p_value"] for row in table]).all()
-    few = "fewer than 10 models: no p-value of tau"
+    # the scores 1/2, 0, 0 have three orders, of which 1/2 is at either end in two
+    assert rows["middle"]["p_value"] == pytest.approx(2 / 3)
     assert rows["none"]["note"] == "no scores"
     assert "always answered right" in rows["easy"]["note"]
-    assert rows["middle"]["note"] == few
+    assert rows["middle"]["note"] == ""
     assert "no model answered it right" in rows["hard"]["note"]
     assert "all models alike" in rows["hard"]["note"]
     assert "fewer than two models" in rows["once"]["note"]
-    assert few not in rows["once"]["note"]
+
+
+def test_the_p_value_of_tau_of_a_few_models_counts_their_orders():
+    """By listing all orders of six models, with ties in the question; where ability ties too, there is none."""
+    draw = np.random.default_rng(3)
+    right = draw.random((6, 30, 3)) < 0.2 + 0.1 * np.arange(6)[:, None, None]
+    cells = Cells.from_scores("b", list("abcdef"), [f"q{q}" for q in range(30)], right.astype(int).tolist())
+    result = compute_question_tau(cells)
+    n_ties = 0
+    for question, (tau, p_value) in enumerate(zip(result.tau, result.p_value, strict=True)):
+        own = cells.mean[:, question].round(12)
+        others = np.delete(cells.mean, question, axis=1).mean(axis=1).round(12)
+        if min(len(set(own)), len(set(others))) == 1:
+            assert np.isnan(tau)
+        elif max(len(set(own)), len(set(others))) < 6:
+            n_ties += 1
+            assert np.isnan(p_value)
+        else:
+            sign = np.sign(np.subtract.outer(own, own))
+            orders = [np.array(order) for order in itertools.permutations(others)]
+            agree = [np.sum(sign * np.sign(np.subtract.outer(order, order))) for order in orders]
+            assert p_value == pytest.approx(np.mean(np.abs(agree) >= abs(agree[0]) - 0.5))
+    assert 0 < n_ties < 15
 
 
 def test_questions_that_all_of_many_models_answer_alike_have_no_p_value():

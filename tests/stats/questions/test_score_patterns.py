@@ -1,5 +1,6 @@
 """Questions with unusual scores. Kind of truth: tables written by hand."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +46,15 @@ def test_better_models_do_worse_on_a_question_with_its_label_reversed():
     assert result.tau[result.questions.index("q12")] < -0.5
     assert flags(result)["q12"] == (False, True, True)
     assert flags(result)["q11"] == (True, False, False)
+
+
+@pytest.mark.parametrize(("models", "is_reversed"), [(4, False), (5, True)])
+def test_a_reversed_question_of_few_models_needs_an_exact_p_value_of_05(models, is_reversed):
+    """By hand: the reverse of all 4! orders has p = 2/24, of all 5! p = 2/120; the normal approximation says .04, .01."""
+    skilled = [[int(g < m) for g in range(models)] for m in range(models)]
+    result = find_unusual_questions(cells([[row, row, row, skilled[-1 - m]] for m, row in enumerate(skilled)]))
+    assert flags(result)["q3"][1] is is_reversed
+    assert result.p_value[result.questions.index("q3")] == pytest.approx(2 / math.factorial(models))
 
 
 def test_few_questions_of_honest_models_are_called_reversed():

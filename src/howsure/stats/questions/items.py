@@ -11,6 +11,7 @@ For one model it is P(correct) on another scale, b_q = t - logit p_q, with the s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,8 @@ __all__ = [
     "fit_one_parameter",
 ]
 
-#: Models below which the normal approximation to the p-value of tau is too small: .042 in place of .083 for 4.
-_FEWEST_FOR_P = 10
+#: Models from which on the p-value of tau is a normal approximation; for 4, it would be .042 in place of .083.
+_FEWEST_FOR_NORMAL = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,8 @@ class QuestionTau(Result):
         Positive where better models do better on the question; negative where they do worse, which may indicate a wrong
         label. NaN where unknown.
     p_value
-        Two-sided p-value of tau = 0, asymptotic with ties (Kendall 1970), rough for fewer than ten models.
+        Two-sided p-value of tau = 0 (Kendall 1970): exact for fewer than ten models, given the ties, and NaN where
+        models tie both in the question and in ability; asymptotic with ties for more.
 
     Examples
     --------
@@ -397,7 +399,7 @@ class QuestionTable(Result):
             "se": self.fit.se,
             "discrimination": self.discrimination,
             "tau": self.tau.tau,
-            "p_value": np.where(self.n_models < _FEWEST_FOR_P, np.nan, self.tau.p_value),
+            "p_value": self.tau.p_value,
             "note": notes(
                 {
                     "no scores": self.n_models == 0,
@@ -406,8 +408,10 @@ class QuestionTable(Result):
                     "fewer than two models: nothing separates them": self.n_models == 1,
                     "all models alike on it or on the others: nothing separates them": (self.n_models > 1)
                     & np.isnan(self.tau.tau),
-                    f"fewer than {_FEWEST_FOR_P} models: no p-value of tau": (self.n_models > 1)
-                    & (self.n_models < _FEWEST_FOR_P),
+                    f"fewer than {_FEWEST_FOR_NORMAL} models, some of equal ability: no p-value of tau": np.isnan(
+                        self.tau.p_value
+                    )
+                    & ~np.isnan(self.tau.tau),
                     "models in groups that share no question: each group has its own scale": np.full(
                         len(self.questions), self.fit.n_scales > 1
                     ),
@@ -477,4 +481,50 @@ def _tau(x: FloatArray, y: FloatArray, present: NDArray[np.bool_]) -> tuple[Floa
         variance = variance + np.where(m > 2, threes[0] * threes[1] / (9 * m * (m - 1) * (m - 2)), 0)
         p_value = 2 * special.ndtr(-np.abs(agree) / np.sqrt(variance))
     known_tau = np.isfinite(tau)
+    few = np.flatnonzero(known_tau & (m < _FEWEST_FOR_NORMAL))
+    p_value[few] = _exact_p(agree[few], m[few], *(each[few] for each in ties))
     return np.where(known_tau, tau, np.nan), np.where(known_tau, p_value, np.nan)
+
+
+def _exact_p(agree: FloatArray, m: FloatArray, ties_x: FloatArray, ties_y: FloatArray) -> FloatArray:
+    """Return the two-sided p-value of tau over all orders of m models; NaN where both variables have ties.
+
+    `agree` is concordant less discordant pairs, shape (B,); `ties_x` and `ties_y` are the sizes of the groups of ties
+    that the models are in, shape (B, M), and 1 for a model that did not answer.
+    """
+    has_ties = [np.any(ties > 1, axis=1) for ties in (ties_x, ties_y)]
+    sizes = np.sort(np.where(has_ties[0][:, None], ties_x, ties_y), axis=1)
+    kinds, kind = np.unique(np.column_stack([m, np.abs(agree), sizes]).astype(int), axis=0, return_inverse=True)
+    p_values = np.ones(len(kinds))
+    for i, (models, distance, *tied) in enumerate(kinds.tolist()):
+        groups = [size for size in sorted(set(tied)) if size > 1 for _ in range(tied.count(size) // size)]
+        share = _share_inversions((*groups, *[1] * (models - sum(groups))))
+        discordant = (len(share) - 1 - distance) // 2  # of len(share) - 1 pairs without a tie
+        p_values[i] = min(1.0, 2 * float(np.sum(share[: discordant + 1])))
+    return np.where(has_ties[0] & has_ties[1], np.nan, p_values[kind.ravel()])
+
+
+@lru_cache(maxsize=1000)
+def _share_inversions(sizes: tuple[int, ...]) -> FloatArray:
+    """Return the share of the orders of groups of equal numbers that have 0, 1, 2, ... inversions.
+
+    >>> _share_inversions((1, 1, 1)).round(3).tolist(), _share_inversions((2, 1)).round(3).tolist()
+    ([0.167, 0.333, 0.333, 0.167], [0.333, 0.333, 0.333])
+    """
+    placed, counts = 0, np.ones(1)
+    for size in sizes:
+        placed += size
+        counts = np.convolve(counts, _count_inversions(placed, size))
+    share: FloatArray = counts / np.sum(counts)
+    return share
+
+
+@lru_cache(maxsize=1000)
+def _count_inversions(total: int, size: int) -> FloatArray:
+    """Return the number of orders of `size` ones among `total` numbers, the others 0, with 0, 1, ... inversions."""
+    if size in {0, total}:
+        return np.ones(1)
+    first = _count_inversions(total - 1, size - 1)
+    other = np.concatenate([np.zeros(size), _count_inversions(total - 1, size)])
+    counts: FloatArray = np.pad(first, (0, len(other) - len(first))) + other
+    return counts
