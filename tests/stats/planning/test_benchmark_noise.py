@@ -189,3 +189,13 @@ def test_every_column_and_one_benchmark_at_a_time():
     assert every["se_score_data"] == pytest.approx(np.sqrt(noise.score_data / 40))
     with pytest.raises(InputError, match="the noise of 0 benchmarks"):
         components_from_noise(replace(noise, benchmarks=()), 0.6)
+
+
+@pytest.mark.parametrize("right", [[0, 1, 0, 1], [1, 1, 1, 1]])
+def test_models_that_never_differ_detect_no_difference(right):
+    """By hand: equal answers of two models have an error of 0, which does not mean that any difference is seen."""
+    cells = Cells.from_scores("alike", ["a", "b"], list("pqrs"), [[[x, x] for x in right]] * 2)
+    columns = measure_noise(cells).columns()
+    assert columns["se_difference"].tolist() == [0]
+    assert np.isnan(columns["detectable"][0])
+    assert "no variation was seen" in columns["note"][0]

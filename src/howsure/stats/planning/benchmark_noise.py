@@ -171,7 +171,7 @@ class BenchmarkNoise(Result):
             se_difference=se_difference,
             se_data=np.sqrt(self.difference_data / N),
             se_prediction=np.sqrt(self.difference_prediction / N),
-            detectable=tails * se_difference,
+            detectable=np.where(self.difference > 0, tails * se_difference, np.nan),
             n_different=self.n_different,
             n_unsolved=self.n_unsolved,
         )
@@ -195,6 +195,7 @@ class BenchmarkNoise(Result):
         conditions = {
             "one generation per question: data and prediction noise are unknown": np.isnan(self.difference_data)
             & (self.n_pairs > 0),
+            "no variation was seen: an error of 0 is not certainty": (self.score == 0) | (self.difference == 0),
             "no two models are close": self.n_pairs == 0,
             "fewer than five models: chance decides n_negative_tau": (self.n_models < FEWEST_MODELS_FOR_TAU)
             & self.every_column,
