@@ -286,3 +286,22 @@ def test_a_printed_rank_has_the_decimals_of_a_printed_score():
 def test_models_that_moved_by_hand(before, after, moved):
     assert count_moved_models(np.array(before), np.array(after)) == moved
     assert count_moved_models(np.array(after), np.array(before)) == moved
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ([[[1, 1, 0]], [[0, 0, 1, 0]]], "fewer than two questions in common with the next"),
+        ([[[1, 0], []], [[], [0, 1]]], "fewer than two questions in common with the next"),
+        ([[[1, 1], [1, 1]], [[0, 0], [0, 0]]], "no variation was seen between it and the next"),
+        ([[[1], [1]], [[0], [1]]], "one generation per question of it or of the next"),
+        ([[[1, 0], [1, 1]], [[0, 0], [1, 0]]], None),
+    ],
+)
+def test_the_reason_for_an_unknown_chance_of_a_wrong_order_is_the_true_one(scores, why):
+    """By hand: several generations of one common question, of none, of equal scores, and one generation of two."""
+    columns = in_order(rank(cells_of(scores), k=5))
+    assert math.isnan(columns["p_wrong_next"][0]) is (why is not None)
+    reasons = [part for part in columns["note"][0].split("; ") if part.startswith("p_wrong_next is unknown")]
+    assert reasons == ([] if why is None else [f"p_wrong_next is unknown: {why}"])
+    assert "p_wrong_next" not in columns["note"][1]  # the last has no next one

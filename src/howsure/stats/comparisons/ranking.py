@@ -11,7 +11,7 @@ models that are all equal was ruled out in .05 to .09 of the simulated evaluatio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,6 +64,8 @@ class Ranking(Result):
     k, p_wrong_next
         Generations per question, and the chance that the scores of so many put the model and the next lower one in the
         wrong order (`wrong_order`); None where no k is given.
+    why_no_order
+        Notes on why that chance is not known, each with where it holds, shape (M,).
     se
         Standard error of each score, of which the table shows as many decimals as `howsure score` does; None leaves it
         out.
@@ -93,6 +95,7 @@ class Ranking(Result):
     k: int | None = None
     p_wrong_next: FloatArray | None = field(default=None, repr=False)
     se: FloatArray | None = field(default=None, repr=False)
+    why_no_order: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     @property
     def p_best(self) -> FloatArray:
@@ -126,9 +129,7 @@ class Ranking(Result):
                     "some pairs cannot be tested and count as not distinguishable": scored & self.untested,
                     "no variation was seen: p_best takes its score as exact": self.flat,
                     "the error of its score is unknown: no chance to be the best": scored & np.isnan(self.p_best),
-                    "one generation per question of it or of the next: no chance of a wrong order with more": scored
-                    & (self.rank < np.sum(scored))
-                    & (False if self.p_wrong_next is None else np.isnan(self.p_wrong_next)),
+                    **self.why_no_order,
                     **self._of_clusters(),
                 }
             ),
@@ -214,12 +215,21 @@ def rank(
     matrix = np.full((M, M), np.nan)
     matrix[compared.a, compared.b] = _phi(compared.difference, compared.variance, _least_df(cells, scores))
     matrix[compared.b, compared.a] = 1 - matrix[compared.a, compared.b]
-    p_wrong_next = None
+    p_wrong_next, why_no_order = None, {}
     if k is not None:
         wrong = wrong_order(cells, [k], claim=claim)
-        chance = np.full((M, M), np.nan)
-        chance[wrong.a, wrong.b] = chance[wrong.b, wrong.a] = wrong.p_wrong[:, 0]
-        p_wrong_next = _take_next(chance, scores.score)
+        p_wrong_next, se, n_common = (
+            _take_next(_spread_pairs(wrong, each, M), scores.score)
+            for each in (wrong.p_wrong[:, 0], wrong.se[:, 0], compared.n_questions)
+        )
+        few = n_common < 2
+        why_no_order = {
+            "p_wrong_next is unknown: fewer than two questions in common with the next": few,
+            "p_wrong_next is unknown: no variation was seen between it and the next": ~few & (se == 0),
+            "p_wrong_next is unknown: one generation per question of it or of the next": ~np.isnan(n_common)
+            & ~few
+            & np.isnan(se),
+        }
     return Ranking(
         cells.benchmark,
         cells.models,
@@ -238,7 +248,15 @@ def rank(
         k,
         p_wrong_next,
         np.sqrt(scores.variance),
+        why_no_order,
     )
+
+
+def _spread_pairs(of: WrongOrder, values: FloatArray | IntArray, models: int) -> FloatArray:
+    """Return values of pairs, shape (P,), at [a, b] and [b, a] of a matrix of all models; NaN elsewhere."""
+    matrix = np.full((models, models), np.nan)
+    matrix[of.a, of.b] = matrix[of.b, of.a] = values
+    return matrix
 
 
 def _take_next(matrix: FloatArray, score: FloatArray) -> FloatArray:
