@@ -460,3 +460,16 @@ def test_sums_of_decimals_leave_no_rounding_in_components(missing):
     at_zero, far = (components(offset + effect).interaction[0] for offset in (0, 1e6))
     assert far == pytest.approx(at_zero, rel=1e-4)
     assert at_zero > 3e-5
+
+
+def test_one_degree_of_freedom_has_no_interval_of_the_interaction():
+    """By hand: 2 x 2 cells have one residual, whose square is the same in all; it had an interval of no width."""
+    alike = cube_of([[[1.0, 1.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
+    components = estimate_components(alike)
+    assert components.interaction.tolist() == [0.25]
+    assert np.isnan(components.limits("interaction")).all()
+    assert "one degree of freedom of the interaction" in components.note[0]
+    more = estimate_components(cube_of([[[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]]))
+    low, high = more.limits("interaction")
+    assert low[0] < more.interaction[0] < high[0]
+    assert "one degree of freedom" not in more.note[0]

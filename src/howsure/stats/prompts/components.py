@@ -195,15 +195,24 @@ class PromptComponents(Result):
             error, df = _nested_terms(self.layout).within_error, self.fit.questions - 1
         else:
             error, df = self._residual_error()
+            error = np.where(self._is_residual_one, np.nan, error)
         between = intervals.interval(estimate, np.sqrt(error), df + 1, level=level, df=df)
         return np.maximum(between.low, 0), np.maximum(between.high, 0)
+
+    @property
+    def _is_residual_one(self) -> NDArray[np.bool_]:
+        """Whether questions and variants leave one degree of freedom, as 2 x 2 cells do, shape (M,)."""
+        return np.asarray((self.fit.cells - self.fit.rank == 1) & (not self.layout.nested))
 
     def _residual_error(self) -> tuple[FloatArray, FloatArray]:
         """Return the variance and df of the estimate of vQS, or of vQS + ve from one generation per cell."""
         residual_df = self.fit.cells - self.fit.rank
         excess = self.fit.excess
         mean = np.where(self.layout.answered, (excess.sum(axis=(1, 2)) / self.fit.cells)[:, None, None], 0)
-        return _two_way_error(excess - mean, residual_df, nested=self.layout.nested)
+        error, df = _two_way_error(excess - mean, residual_df, nested=self.layout.nested)
+        # The squares of one degree of freedom are equal in all cells and show no spread: theirs is chi-squared's.
+        alone = self._is_residual_one
+        return np.where(alone, np.fmax(error, 2 * self.fit.residual_ss**2), error), np.where(alone, 1, df)
 
     def _mean_squares(
         self, component: PromptComponent, estimate: FloatArray, level: float
@@ -265,6 +274,7 @@ class PromptComponents(Result):
                 f"{missing} of {out_of} {FILLED_CELLS}": has_holes,
                 "variance of the prompt is lost in the noise": self.variant < 0,
                 "interaction is lost in the sampling noise": self.interaction < 0,
+                "one degree of freedom of the interaction: no interval of it": self._is_residual_one & ~single,
                 **cluster_notes,
             }
         )
