@@ -249,3 +249,13 @@ def test_no_question_has_no_clusters():
     nothing = cluster_means(np.zeros((2, 0)), [])
     assert nothing.n_clusters.tolist() == [0, 0]
     assert np.isnan([nothing.variance, nothing.df]).all()
+
+
+def test_clusters_of_equal_means_are_not_questions_of_equal_scores():
+    """By hand: the clusters have means of 1/2, so that nothing is known of their spread, and the questions differ."""
+    notes = [
+        score(counted([right], ["c", "c", "d", "d"])).columns()["note"][0] for right in ([1, 0, 1, 0], [1, 1, 1, 1])
+    ]
+    assert "the clusters have equal means: no interval" in notes[0]
+    assert "no variation was seen" not in notes[0]
+    assert "the clusters have equal means" not in notes[1]

@@ -63,6 +63,8 @@ _PUBLISHED = ("plain", "plugin")
 _ALL_EQUAL = (
     "no variation was seen: no interval, because equal scores do not say how far another question may be from them"
 )
+#: Note on clusters whose means are equal though their questions differ.
+_EQUAL_CLUSTERS = "the clusters have equal means: no interval, because they do not say how far others may be from them"
 #: What scores a method needs, after the note that it has no interval for others.
 SCORES_NEEDED = {
     **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
@@ -201,10 +203,13 @@ class Scores(Result):
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
         is_of_others = self.claim == "new-questions" and self.method is None and self.unit
+        is_varied = (self.n_clusters is not None) & (self.total > 0)
+        flat = between.flat & ~is_varied
         missing = notes(
             {
-                "no variation was seen: no interval": between.flat & (not is_of_others),
-                _ALL_EQUAL: between.flat & is_of_others,
+                "no variation was seen: no interval": flat & (not is_of_others),
+                _ALL_EQUAL: flat & is_of_others,
+                _EQUAL_CLUSTERS: between.flat & is_varied,
                 f"no interval by {self.method} for such scores{SCORES_NEEDED.get(self.method or '', '')}": lost,
                 intervals.FEW_DF: intervals.is_few_df(between),
             }
