@@ -245,3 +245,13 @@ def test_wrong_use():
         providers([run], [run], alpha=-1)
     with pytest.raises(InputError, match="runs of 'drawn' and 'grid' do not compare"):
         providers([run], [as_cells([[1]])])
+
+
+def test_a_side_with_one_question_that_varies_shows_no_drift():
+    """By hand: the only right answer of side b may be in any of its runs; side a has two questions that vary."""
+    a, b = ([run_of([run]) for run in side] for side in ([[1, 0], [0, 0], [1, 1]], [[0, 0], [1, 0], [0, 0]]))
+    columns = providers(a, b).columns()
+    assert 0 < columns["drift_p_a"][0] < 1
+    assert np.isnan(columns["drift_p_b"][0])
+    assert "drift between the runs of b cannot be tested on these questions" in columns["note"][0]
+    assert "runs of a cannot" not in columns["note"][0]

@@ -227,6 +227,8 @@ def providers(
             f"the generations of {side} look like retries until right: its score is too high": find_retries(
                 chosen_runs[0]
             ),
+            f"drift between the runs of {side} cannot be tested on these questions": np.isnan(own.drift_p)
+            & (own.sd > 0),
             f"some runs of {side} lack questions, and their means differ for that too": use_runs & own.is_incomplete,
         }
     return Providers(

@@ -38,6 +38,8 @@ __all__ = ["GAP_RUNS", "Repeats", "RunWidths", "measure_widths", "repeats"]
 
 #: Runs of one generation per question between whose best and worst `gap` lies.
 GAP_RUNS = 10
+#: Note on runs whose differences show no drift, such as those of one question that varied.
+UNTESTED_DRIFT = "drift between runs cannot be tested on these questions"
 #: Note on runs that no number tells apart.
 UNNUMBERED = "which generations are of one run is unknown, and so are sd, best, worst and drift"
 
@@ -251,6 +253,7 @@ def repeats(
         "looks like retries until right: later runs lack the questions that were right": find_retries(merged),
         "no variation was seen: no interval": (chosen.variance == 0) & ~unvaried,
         "no variation was seen: the interval is from how many generations may differ all the same": unvaried,
+        UNTESTED_DRIFT: np.isnan(drift_p) & (summary.n_runs > 1) & (pooled.variance > 0),
         "some runs lack questions, and their means differ for that too": summary.lack_questions & use_runs,
         "some runs lack questions": summary.lack_questions & ~use_runs,
         **{

@@ -140,7 +140,8 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     -------
     drift_p, alike_p
         Upper and lower tail probability. The lower one of 0/1 scores adds half a lattice step to the distance (for two
-        runs: Yates' correction), because equal run means are not rare. NaN for one run, or when no question varied.
+        runs: Yates' correction), because equal run means are not rare. NaN for one run, or where the questions that
+        varied fit any order of the runs equally well (`compare_run_totals`).
 
     Notes
     -----
@@ -179,7 +180,9 @@ def compare_run_totals(k: FloatArray, total: FloatArray, total_sq: FloatArray) -
     Returns
     -------
     statistic, df, step
-        The statistic, its degrees of freedom (0 if no question varied), and half a lattice step of scores of 0 and 1.
+        The statistic, its degrees of freedom, and half a lattice step of scores of 0 and 1. The degrees of freedom are
+        0 if no question varied between runs, or one alone, with one generation of each run: the statistic is R - 1
+        whatever the scores are.
     """
     size = k.sum(axis=0)
     center, s2 = np.zeros(size.shape), np.zeros(size.shape)
@@ -187,6 +190,9 @@ def compare_run_totals(k: FloatArray, total: FloatArray, total_sq: FloatArray) -
     square = total_sq - size * center**2
     np.divide(np.maximum(square, 0), size - 1, out=s2, where=size > 1)
     s2[s2 < 1e-12 * center**2] = 0  # what is left by rounding
+    is_informative = (s2 > 0) & (np.sum(k > 0, axis=0) > 1)
+    if np.sum(is_informative) == 1 and np.max(k[:, is_informative]) <= 1:
+        return np.nan, 0, np.nan
     U = np.sum(total - k * center, axis=1)
     weight = np.divide(s2, size, out=np.zeros(size.shape), where=size > 0)
     C = np.diag(k @ s2) - (k * weight) @ k.T
