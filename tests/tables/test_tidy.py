@@ -479,7 +479,9 @@ def test_a_column_of_tasks_is_offered_as_the_benchmark(tmp_path, name, is_pooled
         [cells] = hs.read(path)
     [line] = [str(one.message) for one in caught if "values" in str(one.message)]
     assert line.endswith(f"--columns benchmark={name} reads each as a benchmark of its own")
-    assert ("equal ids in several of them as one question" in line) == is_pooled == (len(cells.questions) == 4)
+    assert ("equal ids in several of them as different questions" in line) == is_pooled
+    assert len(cells.questions) == 8
+    assert (cells.n == 1).all()
     assert f"benchmark={name}" in " ".join(str(hs.preview(path)).split())
     each = hs.read(path, columns={"benchmark": name}).cells()
     assert {one.benchmark: len(one.questions) for one in each} == {"arc": 4, "math": 4}

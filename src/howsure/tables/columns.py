@@ -17,6 +17,8 @@ __all__ = [
     "TableOptions",
     "find_columns",
     "find_needed_columns",
+    "find_question_columns",
+    "find_setting_columns",
     "find_task_columns",
     "find_texts",
     "match_aliases",
@@ -146,6 +148,14 @@ _TASK_NAMES = frozenset(
         "dataset",
         "datasetname",
         "suite",
+    }
+)
+#: Normalised names of columns of settings, with which a model is another one.
+_SETTING_NAMES = frozenset(
+    {
+        *("temperature", "temp", "topp", "topk", "maxtokens", "reasoningeffort", "effort", "thinking", "reasoning"),
+        *("thinkingbudget", "reasoningtokens", "provider", "endpoint", "quantization", "quantisation", "precision"),
+        *("dtype", "revision", "scaffold", "harness", "agent", "solver", "step", "trainingstep", "modelversion"),
     }
 )
 #: Columns of texts to their names in other programs.
@@ -405,7 +415,8 @@ def find_needed_columns(names: Iterable[str], where: str, options: TableOptions)
     except InputError:
         return set(every)  # the columns may be models, or fields of these columns may be ours
     tasks = [] if "benchmark" in matched.columns or options.is_one_benchmark else find_task_columns(every)
-    return {*matched.columns.values(), *matched.dimensions.values(), *tasks}
+    others = [] if "question" in options.columns else find_question_columns(every)
+    return {*matched.columns.values(), *matched.dimensions.values(), *tasks, *others, *find_setting_columns(every)}
 
 
 def find_task_columns(names: Iterable[str]) -> list[str]:
@@ -415,6 +426,25 @@ def find_task_columns(names: Iterable[str]) -> list[str]:
     ['Task Name', 'subject']
     """
     return [name for name in names if normalise_name(name) in _TASK_NAMES]
+
+
+def find_setting_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns whose names are those of settings, with which a model is another one.
+
+    >>> find_setting_columns(["Temperature", "config.reasoning_effort", "latency"])
+    ['Temperature', 'config.reasoning_effort']
+    """
+    return [name for name in names if normalise_name(name.rpartition(".")[2]) in _SETTING_NAMES]
+
+
+def find_question_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns whose names, or the last parts of these, are those of questions.
+
+    >>> find_question_columns(["inputs.example.id", "span_id", "input"])
+    ['inputs.example.id', 'input']
+    """
+    questions = {normalise_name(name) for name in ALIASES["question"]}
+    return [name for name in names if normalise_name(name.rpartition(".")[2]) in questions]
 
 
 def match_aliases(

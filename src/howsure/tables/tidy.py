@@ -29,6 +29,13 @@ from howsure.tables.columns import (
     match_columns,
     normalise_name,
 )
+from howsure.tables.repeated_rows import (
+    MODEL_SETTING,
+    find_scorer_column,
+    find_shared_question,
+    note_repeated_rows,
+    separate_settings,
+)
 from howsure.tables.score_values import SUMMARY_NAMES, ScoreTexts, read_score_texts, scale_scores
 from howsure.tables.sql import (
     ROW,
@@ -73,6 +80,8 @@ _SUMMARY_TOLERANCE = 0.006
 
 #: Columns that are added to a table: the generation of a score in a list, a turn of a question, and its question.
 GENERATION, QUESTION_TURN, TURN_CLUSTER = "generation in list", "question and turn", "question of the turn"
+#: The same of a question whose id is counted in its task.
+QUESTION_TASK = "question and task"
 #: Largest depth of nested columns whose fields are columns.
 _MAX_DEPTH = 4
 #: Largest number of scorers in a column, and of turns of a question.
@@ -318,13 +327,20 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     notes += _list_other_repeats(rows, options)
     if options.scorer is None and "score" not in options.columns:
         notes += _list_other_scores(rows, table_columns)
+    table_columns = find_shared_question(rows, table_columns, options, notes)
+    if options.scorer is None:
+        table_columns = find_scorer_column(rows, table_columns)
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
-    if "benchmark" not in table_columns.columns and not options.is_one_benchmark:
-        notes += _list_tasks(rows, table_columns)
     shortened = _shorten_names(TableLayout(rows, table_columns, ()))
-    question = shortened.table_columns.columns.get("question", "")
-    rows, table_columns = _separate_turns(shortened.rows, shortened.table_columns, options, notes)
-    return TableLayout(rows, table_columns, tuple(notes), shortened.name_notes, sources={QUESTION_TURN: question})
+    rows, table_columns = shortened.rows, shortened.table_columns
+    sources = {name: table_columns.columns.get("question", "") for name in (QUESTION_TASK, QUESTION_TURN)}
+    sources[MODEL_SETTING] = table_columns.columns.get("model", "")
+    if "benchmark" not in table_columns.columns and not options.is_one_benchmark:
+        rows, table_columns = _separate_tasks(rows, table_columns, notes)
+    rows, table_columns = _separate_turns(rows, table_columns, options, notes)
+    rows, table_columns = separate_settings(rows, table_columns, notes)
+    note_repeated_rows(rows, table_columns, notes)
+    return TableLayout(rows, table_columns, tuple(notes), shortened.name_notes, sources=sources)
 
 
 def _melt_repeats(
@@ -403,15 +419,22 @@ def _list_other_scores(rows: duckdb.DuckDBPyRelation, table_columns: TableColumn
     return [f"the score is read from column {score!r}, not from {listed}: {command} reads that one"]
 
 
-def _list_tasks(rows: duckdb.DuckDBPyRelation, table_columns: TableColumns) -> list[str]:
-    """Return a note on columns of tasks or subjects whose questions are read as those of one benchmark."""
+def _separate_tasks(
+    rows: duckdb.DuckDBPyRelation, table_columns: TableColumns, notes: list[str]
+) -> tuple[duckdb.DuckDBPyRelation, TableColumns]:
+    """Return rows in which ids that are counted anew in each task are different questions, and note columns of tasks.
+
+    The questions of all tasks are read as those of one benchmark.
+    """
     used = {*table_columns.columns.values(), *table_columns.dimensions.values()}
     columns = [column for column in find_task_columns(_list_columns(rows)) if column not in used]
     if "question" not in table_columns.columns:
-        return []
+        return rows, table_columns
     types = read_column_types(rows)
     question = write_text_sql(table_columns.columns["question"], types)
     model = write_text_sql(table_columns.columns["model"], types) if "model" in table_columns.columns else "''"
+    generation = table_columns.columns.get("generation")
+    number = write_text_sql(generation, types) if generation else "''"
     tasks: dict[str, tuple[list[str], bool]] = {}
     for column in columns:
         task = f"nullif(trim({write_text_sql(column, types)}), '')"
@@ -433,14 +456,27 @@ def _list_tasks(rows: duckdb.DuckDBPyRelation, table_columns: TableColumns) -> l
         if is_task and (n_pairs == n_questions or n_triples >= _SHARE_OF_TASKS * n_models * n_pairs):
             tasks[column] = names, n_pairs > n_questions
     if not tasks:
-        return []
-    (column, (names, is_pooled)), *others = tasks.items()
+        return rows, table_columns
+    (column, (names, is_repeated)), *others = tasks.items()
+    task = write_text_sql(column, types)
+    if is_repeated:
+        # Generations of a question whose task is what a grader says of each have other numbers in each task.
+        each = rows.aggregate(f"count(*) AS n, count(DISTINCT {number}) AS m", f"{model}, {question}, {task}")
+        fewest, most, n_different = each.aggregate("min(n), max(n), min(m)").fetchall()[0]
+        is_counted_anew = fewest == most and (generation is None or n_different == most)
     listed = ", ".join(names[:_N_TASKS_NAMED]) + ", ..." * (len(names) > _N_TASKS_NAMED)
     line = f"column {column!r} has {len(names)} values ({listed})"
     line += "".join(f" and {other!r} {len(others_names)}" for other, (others_names, _) in others)
-    line += f", read as one benchmark{', and equal ids in several of them as one question' * is_pooled}"
+    line += ", read as one benchmark"
+    if is_repeated and is_counted_anew:
+        line += ", and equal ids in several of them as different questions"
+        rows = rows.project(f"*, coalesce({task}, '') || '/' || {question} AS {quote_name(QUESTION_TASK)}")
+        table_columns = table_columns._replace(columns={**table_columns.columns, "question": QUESTION_TASK})
+    elif is_repeated:
+        line += ", and equal ids in several of them as one question"
     remedy = f"--columns {shlex.quote(f'benchmark={column}')} reads each as a benchmark of its own"
-    return [f"{line}: {remedy}"]
+    notes.append(f"{line}: {remedy}")
+    return rows, table_columns
 
 
 def _find_columns_of_models(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> TableColumns:

@@ -1,0 +1,103 @@
+"""Rows of one model and question that are no generations: what a person would say, with scores by hand."""
+
+import pandas as pd
+import pytest
+
+import howsure as hs
+from howsure.errors import HowsureWarning
+
+
+def write(path, rows):
+    """Write a csv of rows with the same names."""
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+def read(data):
+    """Return the cells of the only benchmark, and the warnings."""
+    with pytest.warns(HowsureWarning) as caught:
+        [cells] = hs.read(data)
+    return cells, " ".join(str(one.message) for one in caught)
+
+
+def make_rows(column, values, models=("a", "b"), n=4, name="id"):
+    """A row for each model, value and question, with a score of 1 for the first value only."""
+    return [
+        {"model": model, column: value, name: i, "score": int(value == values[0])}
+        for model in models
+        for value in values
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("column", ["temperature", "reasoning_effort", "provider"])
+@pytest.mark.parametrize("form", ["csv", "frame"])
+def test_a_model_at_several_settings_is_several_models(tmp_path, column, form):
+    """The scores of both settings were averaged as generations."""
+    rows = make_rows(column, ["low", "high"])
+    cells, lines = read(pd.DataFrame(rows) if form == "frame" else write(tmp_path / "t.csv", rows))
+    assert cells.models == tuple(f"{model} ({column}={value})" for model in "ab" for value in ("high", "low"))
+    assert cells.total.mean(axis=1).tolist() == [0, 1, 0, 1]
+    assert f"several values of '{column}' (high, low)" in lines
+    [cells] = hs.read(tmp_path / "t.csv", columns={"generation": column}) if form == "csv" else [None]
+    assert cells is None or (cells.models, cells.n.max()) == (("a", "b"), 2)
+
+
+def test_a_setting_that_says_nothing_of_repeats_stays_out_of_the_names(tmp_path, recwarn):
+    """By hand: one temperature for each model, and one that is the same for each question of all models."""
+    rows = [{"model": m, "temperature": {"a": 0, "b": 1}[m], "id": i, "score": 1} for m in "ab" for i in range(4)]
+    [cells] = hs.read(write(tmp_path / "t.csv", rows))
+    assert cells.models == ("a", "b")
+    rows = [{**row, "temperature": row["id"] % 2} for row in rows]
+    [cells] = hs.read(write(tmp_path / "t.csv", rows))
+    assert (cells.models, len(cells.questions)) == (("a", "b"), 4)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("column", ["name", "criterion", "aspect"])
+def test_metrics_in_a_column_of_any_name_are_scorers(tmp_path, column):
+    """Accuracy, F1 and latency were averaged as generations of one question."""
+    path = write(tmp_path / "t.csv", make_rows(column, ["accuracy", "f1", "latency"]))
+    cells, lines = read(path)
+    assert cells.total.tolist() == [[1] * 4] * 2
+    assert f"3 scorers in column '{column}': accuracy is read" in lines
+
+
+def test_ids_that_are_counted_anew_in_each_subject_are_different_questions(tmp_path):
+    rows = [row for row in make_rows("subject", ["law", "tax"]) if (row["subject"], row["id"]) != ("tax", 3)]
+    cells, lines = read(write(tmp_path / "t.csv", rows))
+    assert cells.questions == ("law/0", "law/1", "law/2", "law/3", "tax/0", "tax/1", "tax/2")
+    assert cells.total.tolist() == [[1, 1, 1, 1, 0, 0, 0]] * 2
+    assert "different questions" in lines
+    two_runs = [{**row, "run": run} for row in rows for run in (1, 2)]
+    cells, _ = read(write(tmp_path / "t.csv", two_runs))
+    assert (len(cells.questions), cells.n.tolist()) == (7, [[2] * 7] * 2)
+
+
+def test_a_category_of_each_completion_makes_no_other_questions(tmp_path):
+    """By hand: a grader gave the three completions of each question one of two categories."""
+    rows = [
+        {"model": "a", "category": ["late", "wrong"][g > i % 3], "id": i, "score": 1}
+        for i in range(6)
+        for g in range(3)
+    ]
+    cells, _ = read(write(tmp_path / "t.csv", rows))
+    assert cells.n.tolist() == [[3] * 6]
+
+
+def test_a_column_that_distinguishes_repeats_is_named(tmp_path):
+    _, lines = read(write(tmp_path / "t.csv", make_rows("condition", ["x", "y"])))
+    assert "column 'condition' (x, y) tells rows of one model and question apart" in lines
+    assert "--columns variant=condition" in lines
+
+
+def test_an_id_of_each_row_is_no_question_where_another_column_has_them(tmp_path):
+    """Traces have an id of their own for each span: two models had no question in common."""
+    rows = [
+        {"id": f"span {model}{i}", "inputs.example.id": i, "model": model, "score": i % 2}
+        for model in "ab"
+        for i in range(4)
+    ]
+    cells, lines = read(write(tmp_path / "t.csv", rows))
+    assert (cells.questions, cells.n.tolist()) == (("0", "1", "2", "3"), [[1] * 4] * 2)
+    assert "the questions are in column 'inputs.example.id'" in lines
