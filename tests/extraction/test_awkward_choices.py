@@ -86,6 +86,7 @@ def test_the_documentation_has_the_counts_of_texts_without_an_answer():
 
 
 @pytest.mark.shared
+@pytest.mark.skipif(not COMPLETIONS.exists(), reason="needs the data folder ../shared")
 def test_every_judged_completion_is_read_as_the_judge_read_it():
     kinds = ("bbh_choice", "mmlu_pro", "mmlu_stated")
     rows = [json.loads(line) for line in (COMPLETIONS / "judged.jsonl").read_text("utf-8").split("\n") if line]

@@ -4,6 +4,7 @@ real completions (shared)."""
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -363,6 +364,9 @@ def test_a_dozen_is_twelve_where_pieces_are_counted(question, text, expected):
         ("How many days do 8 painters need?", "It takes them three steps.", None),
         ("How many days do 8 painters need?", "I cannot say how many days, perhaps two or three days.", None),
         ("How many apples does he have now?", "He has none left.", "0"),
+        ("How many cookies are left?", "No cookies are left.", "0"),
+        ("How many cookies are left?", "5 - 5 = 0, so no cookies are left.", "0"),
+        ("Which cookies are left?", "No cookies are left.", None),
         ("Which apples does he have now?", "He has none left.", None),
         ("What is 15 + 27?", "15 + 27 = 42.\n\nOne may also take 3 away from 45.", "42"),
         ("What is 15 + 27?", "15 + 27 = 42. No: 15 + 27 = 43.", "43"),
@@ -379,3 +383,26 @@ def test_a_dozen_is_twelve_where_pieces_are_counted(question, text, expected):
 def test_the_question_tells_which_number_is_the_answer(question, text, value):
     """Judged by hand."""
     assert extract_number(text, context=CompletionContext(question)) == value
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es"])
+@pytest.mark.parametrize("text", ["1,234", "Es sind 1,234 Euro.", "Er hat 5. Das macht 1,234.", "Antwort: 12,345"])
+def test_a_comma_before_three_digits_has_two_readings(text, language):
+    """It was read as the three digits: 234."""
+    assert extract_number(text, context=CompletionContext(language=language)) is None
+
+
+def test_numbers_are_read_as_the_page_says():
+    """Truth: the table of docs/answers.md, of which the statement and the question are given here."""
+    page = (Path(__file__).resolve().parents[2] / "docs/answers.md").read_text("utf-8")
+    table = page.partition("| read | as |")[2].partition("\n\n")[0]
+    rows = [line.strip("|").rpartition("|") for line in table.splitlines() if line.startswith("| ")]
+    read = {}
+    for examples, _, values in rows:
+        texts = [code or quoted for code, quoted in re.findall(r'`([^`]+)`|"([^"]+)"', examples)]
+        numbers = [value.strip() for value in values.split(",")]
+        texts = [f"The answer is {text}." for text in texts] if "statement" in examples else texts
+        read |= dict(zip(texts, numbers * len(texts) if len(numbers) == 1 else numbers, strict=True))
+    assert len(read) > 20
+    question = CompletionContext("In how many ways can they be seated?")
+    assert {text: extract_number(text, context=question) for text in read} == read

@@ -145,6 +145,8 @@ _HOW_MANY = re.compile(r"\bhow (?:many|much)(?: (?:more|fewer|total|other|whole)
 _NONE_LEFT = re.compile(
     r"\b(?:has|have|had) none left\b[^.\d]{0,30}[.!]*\s*$"
     r"|\b(?:(?:there (?:are|is|were|was|will be)|has|have|had) no\b|none of )[^.,\d]{0,40}\b(?:left|remain(?:ing)?)\b"
+    r"[^.\d]{0,30}[.!]*\s*$"
+    r"|\bno (?:[a-z]+ ){1,3}(?:are|is|were|was) (?:left|remaining)\b"
     r"[^.\d]{0,30}[.!]*\s*$",
     re.IGNORECASE,
 )

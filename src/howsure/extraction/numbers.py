@@ -140,7 +140,7 @@ def canonical_number(text: str, language: str = "") -> str | None:
     if (bare := BARE.fullmatch(text)) and bare[1] == text.strip():
         return bare[1]
     if language.lower()[:2] in DECIMAL_COMMA:
-        text = convert_decimal_commas(text).replace(";", ",")
+        text = convert_decimal_commas(text).replace(",,", ",")
     value = parse_single_number(rewrite_numerals(text).strip())
     return None if value is None else format_number(value)
 

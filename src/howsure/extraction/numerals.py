@@ -230,16 +230,16 @@ def convert_decimal_commas(text: str) -> str:
     """Return a text in which numbers with a decimal comma have a decimal point and no grouping.
 
     A point before three digits groups them, and so does a comma before three zeros. A comma before three other digits
-    becomes a semicolon, because the number has two readings.
+    is doubled, which no reading takes for a number, because the number has two readings.
 
     >>> convert_decimal_commas("1.234,50 und 70 000 und 3,5 und 70,000 und 1,234")
-    '1234.50 und 70000 und 3.5 und 70,000 und 1;234'
+    '1234.50 und 70000 und 3.5 und 70,000 und 1,,234'
     """
     return _COMMA_STYLE.sub(_convert_number, text)
 
 
 def _convert_number(match: re.Match[str]) -> str:
-    """Return a number with a decimal comma in the form with a point; with ";" where it can be read in two ways."""
+    """Return a number with a decimal comma in the form with a point; with two commas where it has two readings."""
     run = match[0]
     end = run.rstrip(".,")
     tail = run[len(end) :]
@@ -250,7 +250,7 @@ def _convert_number(match: re.Match[str]) -> str:
     if re.fullmatch(r"\d+,\d+", end):
         integer, _, decimals = end.partition(",")
         if len(decimals) == 3 and integer != "0" and len(integer) <= 3:
-            return end + tail if decimals == "000" else f"{integer};{decimals}{tail}"
+            return end + tail if decimals == "000" else f"{integer},,{decimals}{tail}"
         return f"{integer}.{decimals}{tail}"
     return run
 
