@@ -256,7 +256,7 @@ def test_the_skill_says_commands_that_run(tmp_path, monkeypatch, capsys):
         main(["skill"])
     text = capsys.readouterr().out
     lines = [line for block in OUTPUT.BLOCK.findall(text) for line in block[1].splitlines() if line]
-    assert len(lines) >= 13
+    assert len(lines) >= 17
     for line in lines:
         arguments = [words.get(word, word) for word in shlex.split(line, comments=True)]
         assert arguments[0] == "howsure"

@@ -6,6 +6,7 @@ Kind of truth: the program itself and the tree. Whole commands and examples are 
 import contextlib
 import importlib
 import inspect
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -362,6 +363,21 @@ def test_the_number_of_published_benchmarks_is_that_of_the_table():
     )
     numbers = {number for page in PAGES for number in re.findall(r"\b(\d+) published benchmarks", read(page))}
     assert {*numbers, number[0]} == {str(len(set(hs.noise()["benchmark"])))}
+
+
+def test_the_fields_of_json_lines_are_those_of_the_page(tmp_path, monkeypatch, howsure):
+    monkeypatch.chdir(tmp_path)
+    Path("exp.yaml").write_text("benchmark: directions-small\nmodels: [simulated/small]\nlimit: 5\n")
+    code, out, _ = howsure("run", "exp.yaml", "--json-lines")
+    assert code == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    page = re.sub(r" \([^()]*\)", "", read(ROOT / "docs/experiments.md"))
+    for event in ("progress", "end"):
+        cell = re.search(rf"^\| `{event}`[^|]*\|(.*)\|$", page, flags=re.MULTILINE)[1]
+        line = [line for line in lines if line["event"] == event][-1]
+        own, _, of_models = cell.partition("of each")
+        assert set(re.findall(r"`(\w+)`", own)) - {"error"} == set(line) - {"event"}
+        assert set(re.findall(r"`(\w+)`", of_models)) == set(line["models"][0])
 
 
 PAGE_FIGURES = module(ROOT / "bench/page_figures.py")
