@@ -62,10 +62,12 @@ def test_the_page_of_a_run_says_how_it_was_made_and_whom_it_suspects(howsure, tm
 
 def test_several_benchmarks_are_a_folder_and_figures_are_files(howsure, tmp_path):
     run = folder_of(tmp_path / "run", benchmarks=("sums", "more/sums"))
-    code, out, _ = howsure(
+    code, out, err = howsure(
         "report", run, "--no-static", "-o", tmp_path / "page.html", "--figures", tmp_path / "figures"
     )
     assert (code, out.strip()) == (0, str(tmp_path / "page" / "index.html"))
+    each = f"several benchmarks: each has a page in the folder {tmp_path / 'page'}"
+    assert err.endswith(f"howsure: {each}, and {tmp_path / 'page.html'} is not written\n")
     assert {file.name for file in (tmp_path / "page").iterdir()} >= {"index.html", "sums.html", "more-sums.html"}
     drawn = sorted(file.name for file in (tmp_path / "figures" / "sums").glob("*.svg"))
     assert "forest.svg" in drawn

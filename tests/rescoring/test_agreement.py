@@ -94,7 +94,8 @@ def test_rows_without_one_of_the_scores_are_counted_and_not_compared():
     for name in ("agreement", "agreement_low", "agreement_high", "kappa"):
         assert math.isnan(columns[name][0])
     assert columns["note"][0] == (
-        "no row was scored before, so there is no agreement; rows are missing, the first: no completion is kept"
+        "no row was scored before, so there is no agreement; rows are missing, the first of question q: no completion "
+        "is kept"
     )
     assert "no row was scored before" in str(found)
 
@@ -107,8 +108,8 @@ def test_rows_that_cannot_be_scored_say_why_in_a_note():
             tallies[name].add(said, 1.0, None, "t", "c")
     found = build_agreement("b", "s@1", tallies)
     assert found.columns()["note"].tolist() == [
-        "rows are missing, the first: scoring: a, b",
-        "rows are missing, the first: scoring: c",
+        "rows are missing, the first of question q0: scoring: a, b",
+        "rows are missing, the first of question q0: scoring: c",
         "",
     ]
     assert found.columns()["n_missing"].tolist() == [2, 1, 0]

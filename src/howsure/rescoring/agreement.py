@@ -133,7 +133,7 @@ class Agreement(Result):
     only_theirs: IntArray
     kappa: FloatArray
     reasons: tuple[str, ...]
-    """The first reason why a row of each model has no score of ours; empty where all rows have one."""
+    """The question of the first row of each model without a score of ours, and the reason; empty where all have one."""
     disagreements: Disagreements = field(repr=False)
     level: float = 0.95
 
@@ -163,7 +163,7 @@ class Agreement(Result):
                     "one question with several rows: no interval": (self.n_both > 0) & np.isnan(self.low),
                     "kappa is for scores of 0 and 1, of which both occur": (self.n_both > 0) & np.isnan(self.kappa),
                     **{
-                        f"rows are missing, the first: {reason.replace(';', ',')}": np.array(self.reasons) == reason
+                        f"rows are missing, the first {reason.replace(';', ',')}": np.array(self.reasons) == reason
                         for reason in list(dict.fromkeys(filter(None, self.reasons)))[:MAX_REASONS]
                     },
                 }
@@ -227,7 +227,7 @@ class AgreementCounter:
         """Count one row; answer, target and completion are those of the run, for the examples."""
         if ours.score is None:
             self.counts["missing"] += 1
-            self.reason = self.reason or ours.error or "no completion is kept"
+            self.reason = self.reason or f"of question {ours.question}: {ours.error or 'no completion is kept'}"
             return
         self.counts["scored"] += 1
         self.total += ours.score

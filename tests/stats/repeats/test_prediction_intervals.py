@@ -57,6 +57,8 @@ def test_pooled_and_published_by_hand():
     row = pooled.columns()
     assert (row["best"][0], row["worst"][0], row["sd"][0]) == pytest.approx((0.75, 0.25, 0.25))
     assert row["n_runs"][0] == row["n_future"][0] == 3
+    for number, printed in ((2.0, "2"), (2.5, "2.5"), (math.inf, "inf")):
+        assert str(repeats(BY_HAND, n_future=number).columns()["n_future"][0]) == printed
     assert row["method"][0] == "pooled"
 
 

@@ -40,6 +40,8 @@ __all__ = ["GAP_RUNS", "Repeats", "RunWidths", "measure_widths", "repeats"]
 GAP_RUNS = 10
 #: Note on runs whose differences show no drift, such as those of one question that varied.
 UNTESTED_DRIFT = "drift between runs cannot be tested on these questions"
+#: From here on not every whole number is a float.
+_MOST_EXACT = 2**53
 #: Note on runs that no number tells apart.
 UNNUMBERED = "which generations are of one run is unknown, and so are sd, best, worst and drift"
 
@@ -230,6 +232,8 @@ def repeats(
     n, share = _count_runs(merged, each)
     unnumbered = n > summary.n_runs
     future = n if n_future is None else np.full(n.shape, n_future)
+    if np.all(future == np.round(future)) and np.all(future < _MOST_EXACT):
+        future = future.astype(np.int64)  # a count is printed as one
     drift_p, alike_p = np.array([check_drift(each, m) for m in range(len(merged.models))]).reshape(-1, 2).T
 
     pooled, by_runs = _pooled(merged, share, future), _by_run_means(summary, future)
