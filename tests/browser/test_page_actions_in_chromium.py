@@ -105,6 +105,20 @@ def test_no_mark_of_direction_changes_a_name_in_a_figure(window, tmp_path):
     assert "a\ufffdevil" in names
 
 
+def test_names_of_wide_letters_keep_the_end_that_tells_them_apart(window, tmp_path):
+    """The axis cut the end of what had lost its middle: of capitals nothing different was left."""
+    names = [f"DEEPSEEK-DISTILL-QWEN-MATHEMATICS-WWW-INSTRUCT-{i}" for i in (7, 14, 32)]
+    path = tmp_path / "report.html"
+    path.write_text(build_page(ReportData([simulated(names, 20, 3)])).html, encoding="utf-8")
+    window.show(path.as_uri())
+    window.value("document.querySelector('#b1-score-intervals').scrollIntoView({block: 'center'})")
+    window.wait_for("document.querySelectorAll('#b1-score-intervals .drawing svg text').length > 3")
+    texts = window.value(
+        "[...document.querySelectorAll('#b1-score-intervals .drawing svg text')].map(t => t.textContent)"
+    )
+    assert sorted(text.partition("…")[2].rpartition("-")[2] for text in texts if "…" in text) == ["14", "32", "7"]
+
+
 def test_the_questions_that_decide_are_those_with_the_largest_differences(page, cells):
     a, b = cells.models[0], cells.models[1]
     _choose(page, a, b)

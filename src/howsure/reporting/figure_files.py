@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from howsure.errors import InputError, UnknownNameError, require_modules
-from howsure.reporting.charts.chart_elements import SHORT_LABEL, SHORT_NAME, shorten_label
+from howsure.reporting.charts.chart_elements import SHORT_LABEL, SHORT_NAME, count_fitting, shorten_label
 from howsure.reporting.elements import Figure
 
 FigureFormat = Literal["svg", "png", "pdf"]
@@ -233,8 +233,9 @@ def fix_width(
     size = style.font_size
     most = max(90, min(260, 0.34 * width))
     usermeta: Any = spec.get("usermeta", {})
-    inside = shorten_label(int(0.4 * width / (0.55 * size)), usermeta.get("names", ()))
-    given: Mapping[str, Any] = _shorten_labels(spec, int(most / (0.55 * size)), inside)
+    names = usermeta.get("names", ())
+    inside = shorten_label(count_fitting(0.4 * width, size, names), names)
+    given: Mapping[str, Any] = _shorten_labels(spec, most, size, inside)
     config = dict(given.get("config", {}))
     # vl-convert contains this font: the drawing is the same on every machine.
     config |= {"background": background, "font": "Liberation Sans, sans-serif"}
@@ -293,21 +294,22 @@ def _colour_text(config: Mapping[str, Any], colour: str) -> dict[str, Any]:
     }
 
 
-def _shorten_labels(value: Any, most: int, inside: str) -> Any:
-    """Return a specification whose names are cut to `most` characters in axes, and by `inside` in the drawing."""
+def _shorten_labels(value: Any, room: float, size: float, inside: str) -> Any:
+    """Return a specification whose names are cut to the room that axes have, and by `inside` in the drawing."""
     if isinstance(value, list | tuple):
-        return [_shorten_labels(part, most, inside) for part in value]
+        return [_shorten_labels(part, room, size, inside) for part in value]
     if not isinstance(value, Mapping):
         return value
     changed = {
-        name: part if name == "datasets" else _shorten_labels(part, most, inside) for name, part in value.items()
+        name: part if name == "datasets" else _shorten_labels(part, room, size, inside) for name, part in value.items()
     }
     if value.get("expr") == SHORT_NAME:
         changed["expr"] = inside.replace("datum.label", "datum.model")
     axis = value.get("axis")
     if isinstance(axis, Mapping) and axis.get("labelExpr") == SHORT_LABEL:
-        names = (value.get("scale") or {}).get("domain")
-        label = shorten_label(most, names if isinstance(names, list) else ())
+        domain = (value.get("scale") or {}).get("domain")
+        names = domain if isinstance(domain, list) else ()
+        label = shorten_label(count_fitting(room, size, names), names)
         changed["axis"] = {**axis, "labelExpr": label}
     return changed
 

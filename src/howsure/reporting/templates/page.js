@@ -260,16 +260,24 @@
     }
     return `length(datum.label) > ${most} ? slice(datum.label, 0, ${most - 1 - last}) + '…' + slice(datum.label, -${last}) : datum.label`;
   };
+  // As many characters as have room; capitals and Chinese take more of it than other letters.
+  const pen = document.createElement("canvas").getContext("2d");
+  const fit = (room, names = []) => {
+    pen.font = "12px system-ui, sans-serif";
+    const widths = names.filter((name) => typeof name === "string" && name).map((name) => pen.measureText(name).width / name.length);
+    return Math.min(36, Math.floor(room / Math.max(7.2, ...widths)));
+  };
   const NAME = LABEL.replaceAll("datum.label", "datum.model");
   // Marks that change the direction of text would show a name as another one; a question is found by its own.
   const plain = (value) => (typeof value === "string" ? value.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd") : value);
   const plainColumns = (columns) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, name === "question" || !Array.isArray(values) ? values : values.map(plain)]));
-  const shortened = (value, most, inside) => {
-    if (Array.isArray(value)) return value.map((part) => shortened(part, most, inside));
+  const shortened = (value, room, inside) => {
+    if (Array.isArray(value)) return value.map((part) => shortened(part, room, inside));
     if (value === null || typeof value !== "object") return plain(value);
-    const changed = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, name === "datasets" ? part : shortened(part, most, inside)]));
+    const changed = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, name === "datasets" ? part : shortened(part, room, inside)]));
     if (value.expr === NAME) changed.expr = inside.replaceAll("datum.label", "datum.model");
-    if (value.axis?.labelExpr === LABEL) changed.axis.labelExpr = shortLabel(most, Array.isArray(value.scale?.domain) ? value.scale.domain : []);
+    const names = Array.isArray(value.scale?.domain) ? value.scale.domain : [];
+    if (value.axis?.labelExpr === LABEL) changed.axis.labelExpr = shortLabel(fit(room, names), names);
     return changed;
   };
   const draw = (figure) => {
@@ -277,8 +285,8 @@
     const width = Math.max(box.clientWidth, 240);
     const most = width < 480 ? 0.4 * width : Math.min(260, 0.34 * width);
     const given = read(`${figure.id}-spec`);
-    const inside = shortLabel(Math.min(36, Math.floor((0.4 * width) / 7.2)), given.usermeta?.names);
-    const spec = shortened(given, Math.min(36, Math.floor(most / 7.2)), inside);
+    const inside = shortLabel(fit(0.4 * width, given.usermeta?.names), given.usermeta?.names);
+    const spec = shortened(given, most, inside);
     for (const [name, table] of Object.entries(spec.datasets)) spec.datasets[name] = (typeof table === "string" ? [columnsOf(table)] : table).map(plainColumns);
     if (spec.usermeta?.widest) box.style.maxWidth = `${spec.usermeta.widest}px`;
     views.get(figure)?.finalize();
