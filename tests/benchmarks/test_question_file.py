@@ -706,6 +706,47 @@ def test_letters_as_right_answers_without_choices_are_warned_of(tmp_path, questi
     assert ["choices: [A, B, C, D]" in str(one.message) for one in caught] == [True] * warns
 
 
+@pytest.mark.parametrize(
+    ("marks", "target", "right"),
+    [
+        (("option_1", "option_2", "option_3"), "0", "Rome"),  # a place from 0, though the fields count from 1
+        (("A", "B", "C"), "(b)", "Oslo"),
+        (("a", "b", "c"), "C.", "Bern"),
+        (("Option A", "Option B", "Option C"), "Oslo", "Oslo"),
+    ],
+)
+def test_fields_with_a_choice_each_are_taken_where_the_first_target_names_one(tmp_path, marks, target, right):
+    cities = dict(zip(marks, ("Rome", "Oslo", "Bern"), strict=True))
+    write(tmp_path / "q.csv", [{"question": "Where?", "answer": target} | cities])
+    with pytest.warns(HowsureWarning, match=rf"choices: \[{marks[0]}, "):
+        (question,) = from_file({"file": "q.csv"}, base=tmp_path).questions
+    assert question.choices[ord(question.target) - ord("A")] == right
+
+
+@pytest.mark.parametrize(
+    ("row", "change", "what"),
+    [
+        ({"A": "Rome", "B": "Oslo", "answer": "A,B"}, {}, "choices: [A, B], or name a scorer"),
+        ({"A": "Rome", "B": "Oslo", "answer": "A) Rome"}, {}, "choices: [A, B], or name a scorer"),
+        ({"A": "Rome", "B": "Oslo", "answer": "1"}, {"question": "question", "target": "answer"}, "choices: [A, B]"),
+        ({"answer": "Rome", "wrong_1": "Oslo", "wrong_2": "Bern"}, {}, "incorrect: [wrong_1, wrong_2]"),
+        ({"answer": "Rome", "Incorrect Answer 1": "Oslo"}, {}, "incorrect: [Incorrect Answer 1]"),
+        ({"A": "Rome", "B": "Oslo", "answer": "A,B"}, {"scorer": "normalised"}, None),
+        ({"A": "Rome", "B": "Oslo", "answer": "A,B"}, {"question": "{question}\n{A} or {B}?"}, None),
+        ({"A": "Rome", "answer": "Rome"}, {}, None),
+    ],
+)
+def test_fields_of_choices_that_no_model_sees_are_warned_of(tmp_path, row, change, what):
+    """By hand: such a row was asked as an open question, without a word, and its target was a letter or a number."""
+    write(tmp_path / "q.csv", [{"question": "Where?"} | row])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from_file({"file": "q.csv"} | change, base=tmp_path)
+    told = [str(one.message) for one in caught if "models do not see them" in str(one.message)]
+    assert len(told) == (what is not None)
+    assert all(what in text for text in told)
+
+
 def test_fields_without_usual_names_are_listed_at_the_line_of_the_experiment(tmp_path):
     (tmp_path / "q.jsonl").write_text('{"frage": "1 + 1?", "antw": "2"}\n')
     file = tmp_path / "exp.yaml"

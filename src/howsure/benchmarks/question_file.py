@@ -77,6 +77,8 @@ _FIELD_NAMES: dict[str, tuple[str, ...]] = {
 }
 #: Names of fields with a choice each: "A", "choice_b", "Option 3" as they are compared, with a mark that has its place.
 _CHOICE_FIELD = re.compile(r"(?:(choice|option|opt|answer)_?)?(?:([a-j])|(\d\d?))")
+#: Names of fields with a wrong choice each: "incorrect_answer_1", "wrong2", "distractor_3".
+_WRONG_CHOICE = re.compile(r"(?:incorrect|wrong|false|distractor)(?:_(?:answer|choice|option))?_?\d\d?")
 #: What names the choices of questions, in messages.
 _NAME_CHOICES = "name the field with the choices: choices: FIELD, or one for each: choices: [A, B, C, D]"
 #: A label of a choice in the text of a question, such as "A)", "(B)" or "c." at the start of a line.
@@ -167,20 +169,37 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
             raise InputError("shots without shots_file", where="benchmark", remedy=remedy)
         shot_rows = read_rows(base / name, _read_bytes(base / name, name), where=name, what="benchmark")
     benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
-    if not parsed.form.choice_fields and _lacks_choices(benchmark.questions):
-        what = "every right answer is a letter and the questions have no choices, so that models see none"
-        warnings.warn(f"{parsed.keys['file']}: {what}; {_NAME_CHOICES}", HowsureWarning, stacklevel=3)
+    if not parsed.form.choice_fields:
+        first_row = next(iter(read_rows(path, content, where=parsed.keys["file"], what="benchmark")), ("", {}))[1]
+        if what := _describe_unseen_choices(spec, first_row, benchmark.questions):
+            warnings.warn(f"{parsed.keys['file']}: {what}", HowsureWarning, stacklevel=3)
     # The manifest has names of files, not the folders of this machine.
     names: dict[str, str] = {key: Path(parsed.keys[key]).name for key in ("file", "shots_file") if key in parsed.keys}
     source = {**benchmark.source, **names, "kind": "file", "sha256": hashlib.sha256(content).hexdigest()}
     return replace(benchmark, source=source | {"spec": json.dumps(dict[str, object](spec) | names, ensure_ascii=False)})
 
 
-def _lacks_choices(questions: Sequence[Question]) -> bool:
-    """Return whether all targets are capital letters of several values, and most questions list no choices."""
-    is_letter = all(len(question.target) == 1 and "A" <= question.target <= "Z" for question in questions)
+def _describe_unseen_choices(
+    spec: Mapping[str, object], row: Mapping[str, object], questions: Sequence[Question]
+) -> str:
+    """Return what says that the questions seem to have choices that no model sees, and how to name them; or ""."""
     n_listed = sum(len(_LABEL_IN_TEXT.findall(question.text)) > 1 for question in questions)
-    return is_letter and len({question.target for question in questions}) > 1 and 2 * n_listed < len(questions)
+    if 2 * n_listed >= len(questions) or "{" in str(spec["question"]):  # the questions show their choices
+        return ""
+    if "scorer" not in spec and "answer" not in spec:
+        targets = _parse_names(spec, "target") if "target" in spec else []
+        names = {name: own for name, own in _fold_names(row).items() if own not in targets}
+        wrong = [own for name, own in names.items() if _WRONG_CHOICE.fullmatch(name)]
+        series = next(iter(_list_choice_fields(names)), wrong)
+        if series:
+            written = _write_names(series)
+            key = f"correct: FIELD, incorrect: {written}" if series is wrong else f"choices: {written}"
+            what = f"the fields {written} are named as choices are, and models do not see them"
+            return f"{what}; name them: {key}, or name a scorer, such as normalised, if answers are open"
+    is_letter = all(len(question.target) == 1 and "A" <= question.target <= "Z" for question in questions)
+    if not is_letter or len({question.target for question in questions}) == 1:
+        return ""
+    return f"every right answer is a letter and the questions have no choices, so that models see none; {_NAME_CHOICES}"
 
 
 def _write_names(names: str | Sequence[str]) -> str:
@@ -231,7 +250,7 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
     row = next(iter(read_rows(file, _read_bytes(file, file.name), where=file.name, what="benchmark")), None)
     if row is None:
         raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")
-    names = {str(name).casefold().replace(" ", "_"): str(name) for name in row[1]}
+    names = _fold_names(row[1])
     fields: dict[str, str | list[str]] = {
         key: next(names[name] for name in usual if name in names)
         for key, usual in _FIELD_NAMES.items()
@@ -244,28 +263,34 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
         raise InputError(what, where=str(file), remedy=remedy)
     if "choices" not in fields and "target" in fields:
         target = str(row[1][str(fields["target"])]).strip()
-        if choices := _find_choice_fields(names, row[1], target):
-            fields["choices"] = choices
+        for choice_fields in _list_choice_fields(names):
+            texts = [str(row[1][field]).strip() for field in choice_fields]
+            if any(parse(target, (), texts) is not None for parse in TARGETS.values()):
+                fields["choices"] = choice_fields
+                break
     return fields
 
 
-def _find_choice_fields(names: Mapping[str, str], row: Mapping[str, object], target: str) -> list[str]:
-    """Return the fields with a choice each of which the target is one; empty where there are none."""
+def _list_choice_fields(names: Mapping[str, str]) -> list[list[str]]:
+    """Return each series of fields that are named as choices are, A, B and so on, in their order."""
     by_stem: dict[tuple[str, bool], dict[str, str]] = {}
     for name, own in names.items():
         if match := _CHOICE_FIELD.fullmatch(name):
             stem, letter, number = match.groups()
             if stem or letter:  # a column that is only a number is no choice
                 by_stem.setdefault((stem or "", bool(letter)), {})[letter or number] = own
+    series = []
     for (_, has_letters), fields in by_stem.items():
         marks = sorted(fields) if has_letters else sorted(fields, key=int)
         places = [ord(mark) - ord("a") if has_letters else int(mark) for mark in marks]
-        is_whole = len(marks) > 1 and places[0] in (0, 1 - has_letters) and places[-1] - places[0] == len(marks) - 1
-        texts = [str(row[fields[mark]]).strip() for mark in marks]
-        labels = {chr(ord("A") + i) for i in range(len(marks))} | {str(place) for place in places}
-        if is_whole and (target.upper() in labels or target in texts):
-            return [fields[mark] for mark in marks]
-    return []
+        if len(marks) > 1 and places[0] in (0, 1 - has_letters) and places[-1] - places[0] == len(marks) - 1:
+            series.append([fields[mark] for mark in marks])
+    return series
+
+
+def _fold_names(row: Mapping[str, object]) -> dict[str, str]:
+    """Return the names of the fields of a row by their form that is compared."""
+    return {str(name).strip().casefold().replace(" ", "_"): str(name) for name in row}
 
 
 def _read_bytes(path: Path, file: str) -> bytes:

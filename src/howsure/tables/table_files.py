@@ -721,12 +721,15 @@ def _read_csv(content: bytes, file: str) -> Iterator[PlacedRow]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     try:
-        for values in reader:
+        while (values := _read_long_fields(reader, len(text))) is not None:
             place = f"line {reader.line_num}"
             if not values:
                 continue
             if not header:
                 header = values
+                if repeated := next((name for name in header if header.count(name) > 1 and name), ""):
+                    where = f"{file}, {place}"
+                    raise InputError(f"two columns are called {repeated!r}", where=where, remedy="rename one of them")
             elif len(values) != len(header):
                 what = f"{len(values)} fields where the header has {len(header)}"
                 raise InputError(
@@ -738,6 +741,15 @@ def _read_csv(content: bytes, file: str) -> Iterator[PlacedRow]:
                 yield place, dict(zip(header, values, strict=True))
     except csv.Error as e:
         raise InputError(f"not CSV: {e}", where=f"{file}, line {reader.line_num}", remedy="correct the line") from None
+
+
+def _read_long_fields(reader: Iterator[list[str]], longest: int) -> list[str] | None:
+    """Return the next row, whose fields may be longer than the 131,072 characters that csv allows, or None."""
+    limit = csv.field_size_limit(min(max(longest, 1), 2**31 - 1))
+    try:
+        return next(reader, None)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _read_parquet(content: bytes, file: str) -> Iterator[PlacedRow]:
