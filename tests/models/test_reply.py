@@ -59,6 +59,8 @@ def test_what_came_in_place_of_json_is_said(body, what, form):
         ([], (None, None)),
         ({"prompt_tokens": 10**30, "completion_tokens": -1}, (None, None)),
         ({"prompt_tokens": 2**60, "completion_tokens": 5}, (None, 5)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, (None, None)),  # nobody counted them
+        ({"prompt_tokens": 9, "completion_tokens": 0}, (9, None)),
     ],
 )
 def test_usage_that_cannot_be_read_loses_nothing(usage, tokens):

@@ -23,6 +23,7 @@ from howsure.models.reply import (
     clean_name,
     decode_body,
     decode_usage,
+    drop_uncounted,
     find_error_beside,
     list_items,
 )
@@ -136,10 +137,13 @@ class AnthropicEndpoint(Endpoint):
         usage = decode_usage(message.usage, _decode_usage) or _Usage()
         # Tokens that a cache wrote or read are reported separately; tokens of thoughts are included in the output.
         cache = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
+        choice = build_choice(text, clean_name(reason, key))
+        sent = None if usage.input_tokens is None else usage.input_tokens + cache
+        prompt_tokens, completion_tokens = drop_uncounted(sent, usage.output_tokens, [choice])
         return Reply(
-            choices=(build_choice(text, clean_name(reason, key)),),
+            choices=(choice,),
             request=clean_id(message.id, key),
             model=clean_name(message.model, key),
-            prompt_tokens=None if usage.input_tokens is None else usage.input_tokens + cache,
-            completion_tokens=usage.output_tokens,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
         )

@@ -23,7 +23,7 @@ from howsure.errors import EndpointError, FatalEndpointError, InputError, Unknow
 from howsure.models.client import compute_timeout
 from howsure.models.failures import build_http_error, shorten
 from howsure.models.model import Choice, Reply, Request
-from howsure.models.reply import build_choice
+from howsure.models.reply import build_choice, drop_uncounted
 from howsure.safe_text import redact, redact_completion
 
 __all__ = ["ALIASES", "PROVIDERS", "AnyLLMModel", "is_provider"]
@@ -169,13 +169,17 @@ class AnyLLMModel:
         if not choices:
             raise EndpointError("the list of choices is empty", reason="empty", status=200)
         usage = completion.usage
+        received = tuple(self._read_choice(choice) for choice in choices[:n])
+        prompt_tokens, completion_tokens = drop_uncounted(
+            usage and usage.prompt_tokens, usage and usage.completion_tokens, received
+        )
         return Reply(
-            choices=tuple(self._read_choice(choice) for choice in choices[:n]),
+            choices=received,
             request=completion.id or None,
             model=completion.model or None,
             fingerprint=getattr(completion, "system_fingerprint", None),
-            prompt_tokens=usage and usage.prompt_tokens,
-            completion_tokens=usage and usage.completion_tokens,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
             seconds=seconds,
             surplus=max(0, len(choices) - n),
         )

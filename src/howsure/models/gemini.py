@@ -24,6 +24,7 @@ from howsure.models.reply import (
     clean_name,
     decode_body,
     decode_usage,
+    drop_uncounted,
     find_error_beside,
     list_items,
     parse_duration,
@@ -195,12 +196,14 @@ class GeminiEndpoint(Endpoint):
         usage = decode_usage(response.usage_metadata, _decode_usage) or _Usage()
         # The API omits a count of 0. Thoughts are counted and billed separately from the candidates.
         completion = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
+        received = None if usage.prompt_token_count is None else completion
+        prompt_tokens, completion_tokens = drop_uncounted(usage.prompt_token_count, received, choices[:n])
         return Reply(
             choices=tuple(choices[:n]),
             request=clean_id(response.response_id, key),
             model=clean_name(response.model_version, key),
-            prompt_tokens=usage.prompt_token_count,
-            completion_tokens=None if usage.prompt_token_count is None else completion,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
             surplus=surplus,
         )
 

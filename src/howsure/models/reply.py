@@ -12,7 +12,7 @@ import contextlib
 import functools
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
@@ -35,6 +35,7 @@ __all__ = [
     "decode_body",
     "decode_usage",
     "drop_failed_choices",
+    "drop_uncounted",
     "find_error_beside",
     "is_cached",
     "list_items",
@@ -205,13 +206,15 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
     if not choices:
         raise EndpointError("the list of choices is empty", reason="empty", status=200)
     usage = decode_usage(completion.usage, _decode_usage) or _Usage()
+    received = tuple([_parse_choice(choice, key) for choice in choices[:n]])
+    prompt_tokens, completion_tokens = drop_uncounted(usage.prompt_tokens, usage.completion_tokens, received)
     return Reply(
-        choices=tuple([_parse_choice(choice, key) for choice in choices[:n]]),
+        choices=received,
         request=clean_id(completion.id, key),
         model=clean_name(completion.model, key),
         fingerprint=clean_name(completion.system_fingerprint, key),
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
         surplus=max(0, len(choices) - n),
     )
 
@@ -336,6 +339,20 @@ def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Usage | None]
         return None
     counts = msgspec.structs.astuple(usage)
     return type(usage)(*[count if count is not None and 0 <= count < 2**53 else None for count in counts])
+
+
+def drop_uncounted(
+    prompt_tokens: int | None, completion_tokens: int | None, choices: Iterable[Choice]
+) -> tuple[int | None, int | None]:
+    """Return the token counts of a reply, with None for a 0 that stands for tokens which nobody counted.
+
+    A prompt has a token at least, and so has a text: some servers and proxies send 0 for both.
+
+    >>> drop_uncounted(0, 0, [Choice("42")]), drop_uncounted(9, 0, [Choice("")])
+    ((None, None), (9, 0))
+    """
+    is_counted = completion_tokens or not any(choice.text for choice in choices)
+    return prompt_tokens or None, completion_tokens if is_counted else None
 
 
 def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T], key: str) -> T:
