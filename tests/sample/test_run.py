@@ -19,7 +19,7 @@ from helpers.scripted_model import ScriptedModel, right, sums
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question
-from howsure.errors import HowsureError, InputError, StoreError, UnknownNameError
+from howsure.errors import HowsureError, HowsureWarning, InputError, StoreError, UnknownNameError
 from howsure.models.client import Endpoint
 from howsure.models.model import Choice, Reply, Settings
 from howsure.sample.experiment import ModelConfig, parse_experiment
@@ -136,7 +136,7 @@ def hurried():
     ("faults", "warning"),
     [
         (Faults(most=2), "m: the endpoint takes at most 2 generations per request; more requests are made instead"),
-        (Faults(most=1, most_text="n is wrong"), "m: the endpoint takes one generation per request; more requests"),
+        (Faults(most=1, most_text="n is wrong"), "m: the endpoint refuses 5 generations per request; one at a time"),
         (Faults(ignores_n=True), "m: the endpoint sends one generation per request; more requests are made instead"),
         (Faults(extra_choices=1), "m: the endpoint sent more generations than requested; the surplus was dropped"),
     ],
@@ -168,8 +168,10 @@ def test_a_run_grows_by_generations_variants_models_and_questions(tmp_path):
         assert grown(generations=5, more=", limit: 40") == 120
         assert grown(generations=5) == 300
         assert grown(generations=5, more=", variants: [{}, {system: Think.}]") == 500
-        assert grown(generations=5, more=", greedy: true") == 100
-        assert grown(generations=3) == 0
+        said = r"also has results of 1 other prompt variant \(.*the mean over all its variants; use another folder"
+        with pytest.warns(HowsureWarning, match=said):  # whose template was edited gets a mixture of both prompts
+            assert grown(generations=5, more=", greedy: true") == 100
+        assert grown(generations=3, more=", variants: [{}, {system: Think.}]") == 0
     assert_complete(folder, 1100)
     prompts = read_prompts(folder).to_pylist()
     assert len(prompts) == 200
@@ -361,7 +363,7 @@ def test_a_folder_is_not_continued_with_other_choices(tmp_path):
 
     go(asked("ruby", "moss"))
     go(asked("ruby", "moss"))
-    with pytest.raises(InputError, match="benchmark colours: sha256 was"):
+    with pytest.raises(InputError, match="benchmark colours: its questions or their targets have changed: sha256 was"):
         go(asked("ruby", "sky"))
 
 

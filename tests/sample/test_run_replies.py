@@ -371,6 +371,27 @@ def test_what_has_no_answer_and_what_is_not_known_is_said_in_one_line_each(tmp_p
         assert manifest.load(tmp_path / "run").warned_benchmarks[line] == ("questions",)
 
 
+def test_generations_that_are_not_whole_are_said_and_scored(tmp_path):
+    """By hand: of 30 texts 10 are cut off and 10 filtered, and all of them say the right answer."""
+    finishes = ["length", "content_filter", "stop"]
+
+    def answer(body, _):
+        return openai(
+            {"content": SAID}, finishes[int(body["messages"][-1]["content"].split("Number ")[1].split(":")[0]) % 3]
+        )
+
+    with endpoint(answer) as (base_url, _):
+        outcome, rows = sample(tmp_path, base_url, questions=30)
+    assert sum(row["score"] for row in rows) == 30
+    rest = "they are scored by what was said, their rows have the status"
+    for what in (
+        f"10 generations were cut off by the limit of tokens; {rest} 'length'",
+        f"10 generations were stopped by a content filter; {rest} 'filtered'",
+    ):
+        assert sum(what in warning for warning in outcome.warnings) == 1
+        assert sum(what in line for line in manifest.load(tmp_path / "run").warnings) == 1
+
+
 def test_a_text_completion_is_sent_as_one_text(tmp_path):
     with endpoint(lambda *_: completions({"text": SAID, "finish_reason": "length"})) as (base_url, seen):
         _, (row,) = sample(tmp_path, base_url, "completions")

@@ -318,7 +318,7 @@ def test_several_generations_refused_without_a_word_about_n(reason, status):
     ran = Ran(script, questions=30, generations=5, concurrency=8)
     ran.assert_each_cell_once(30, 5)
     assert (ran.job.stopped, ran.job.failed) == (None, 0)
-    assert sum("one generation per request" in note for note in ran.job.notes) == 1
+    assert sum("refuses 4 generations per request; one at a time" in note for note in ran.job.notes) == 1
     assert len(ran.model.requests) < 150 + 8 * 10
 
 

@@ -87,7 +87,7 @@ def test_adding_is_fine():
         ({"models": {"m": model(base_url="http://other")}}, r"model m: base_url was 'http://localhost:1/v1', now 'h"),
         (
             {"benchmarks": {"b": {"file": "b.jsonl", "sha256": "bb", "answer": "exact"}}},
-            r"benchmark b: sha256 was 'aa', now 'bb' .*; give it another name, or use another folder",
+            r"benchmark b: its questions or their targets have changed: sha256 was 'aa', now 'bb' .*; give it another name, or use another folder",
         ),
         ({"benchmarks": {"b": {"file": "x", "sha256": "aa", "answer": "choice"}}}, r"answer was 'exact', now 'choice'"),
         ({"prompts": {"v1": {"system": "", "template": "Q: {question}"}}}, r"variant v1: template was .*another id"),

@@ -44,6 +44,12 @@ WITHOUT_ANSWER = {
     "empty": "[has|have] no text, or reasoning only",
     "tool-call": "[calls|call] a tool and [has|have] no text",
 }
+#: The same of those that are scored although they are not whole, and of both.
+NOT_WHOLE = {
+    "length": "[was|were] cut off by the limit of tokens",
+    "filtered": "[was|were] stopped by a content filter",
+}
+REMARKABLE = WITHOUT_ANSWER | NOT_WHOLE
 
 
 def add_stops(settings: Settings, messages: Sequence[Message], stops: Sequence[str]) -> Settings:
@@ -101,7 +107,14 @@ class RequestSize:
     def record_rejection(self, requested: int, reported_limit: int | None) -> None:
         """Learn a limit from a request that was rejected for its number of generations."""
         if requested <= self.limit:
-            self._set_limit(reported_limit if reported_limit and reported_limit < requested else 1, "takes")
+            if reported_limit and reported_limit < requested:
+                self._set_limit(reported_limit, "takes")
+                return
+            self.limit = self.learned_limit = 1
+            self.note = (
+                f"the endpoint refuses {requested} generations per request; one at a time is requested instead"
+                + (", and choices: N sets another number" if requested > 2 else "")
+            )
 
     def _set_limit(self, limit: int, verb: str) -> None:
         self.limit = self.learned_limit = limit
@@ -213,7 +226,7 @@ class ModelJob:
         self.versions: set[tuple[str, str]] = set()
         self._n_replies = 0
         self._unknown_finishes: Counter[str] = Counter()
-        self._without_answer: Counter[str] = Counter()
+        self._remarkable: Counter[str] = Counter()
         self._warnings: list[str] = []
         self._is_metered = self.budget.tokens is not None or self.budget.cost is not None
 
@@ -221,12 +234,15 @@ class ModelJob:
     def notes(self) -> list[str]:
         """The remarks about this model that matter for the interpretation of its scores."""
         notes = [self.size.note] if self.size.note else []
-        for status, what in WITHOUT_ANSWER.items():
-            if n := self._without_answer[status]:
-                scorer = self.benchmark.scorer
-                score = (
-                    "the task scores [it|them] too" if scorer and scorer.reads_all_texts else "[it scores|they score] 0"
-                )
+        scorer = self.benchmark.scorer
+        for status, what in REMARKABLE.items():
+            if n := self._remarkable[status]:
+                if status in NOT_WHOLE:
+                    score = "[it is|they are] scored by what was said"
+                elif scorer and scorer.reads_all_texts:
+                    score = "the task scores [it|them] too"
+                else:
+                    score = "[it scores|they score] 0"
                 line = f"[generation|generations] {what}; {score}, [its row has|their rows have] the status {status!r}"
                 notes.append(f"{n:,} {inflect_text(line, n)}")
         if self._unknown_finishes:
@@ -313,8 +329,8 @@ class ModelJob:
         """Write rows of one question, and count them."""
         scores = [row.score for row in rows]
         statuses = [row.status for row in rows]
-        if not WITHOUT_ANSWER.keys().isdisjoint(statuses):
-            self._without_answer.update(status for status in statuses if status in WITHOUT_ANSWER)
+        if not REMARKABLE.keys().isdisjoint(statuses):
+            self._remarkable.update(status for status in statuses if status in REMARKABLE)
         # A verdict that cannot be read, or a completion that waits for its judge, has no score and did not fail.
         n_failed = sum(row.status == "error" for row in rows) if None in scores else 0
         self.done += len(rows) - n_failed

@@ -335,6 +335,8 @@ def _find_differences(old: Mapping[str, object], new: Mapping[str, object]) -> d
 def _build_conflict(kind: str, name: str, changed: Mapping[str, tuple[object, object]], remedy: str) -> InputError:
     """Return the error for a request that differs from the run."""
     what = ", ".join(f"{field} was {old!r}, now {new!r}" for field, (old, new) in changed.items())
+    if "sha256" in changed:
+        what = f"its questions or their targets have changed: {what}"
     return InputError(f"{what} in this run", where=f"{kind} {name}", remedy=f"{remedy}, or use another folder")
 
 
