@@ -1,5 +1,6 @@
 """The gate from Python: which models are compared, what it says in words, and the forms it is written in."""
 
+import io
 import re
 import warnings
 from xml.etree import ElementTree as ET
@@ -390,11 +391,17 @@ def test_a_spent_budget_ends_the_rounds(tmp_path):
     from howsure.api.regression_gate import sample_until_decided
 
     baseline = hs.run(_write(tmp_path, "medium"))
-    file = _write(tmp_path, "large", more="budget: {calls: 150}\n")
+    file = _write(tmp_path, "medium", more="budget: {calls: 150}\nseed: 1\n")
+    stream = io.StringIO()
     result = sample_until_decided(
-        file, tmp_path / "large", lambda data, alpha: hs.gate(data, baseline=baseline, alpha=alpha, margin=0)
+        file,
+        tmp_path / "candidate",
+        lambda data, alpha: hs.gate(data, baseline=baseline, alpha=alpha, margin=0),
+        stream=stream,
     )
     assert result["n_generations"][0] <= 2
+    assert "after 2 generations per question" in stream.getvalue()
+    assert "after 8 generations per question" not in stream.getvalue()  # no question has so many
 
 
 def _write_variants(path, rights, generations=5):

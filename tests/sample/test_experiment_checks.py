@@ -52,6 +52,7 @@ def test_a_server_that_ignores_n(tmp_path):
     found, checks, _ = check(tmp_path, Faults(ignores_n=True))
     assert checks.is_ready
     assert "1 of 2 generations" in found["n", "note"]
+    assert "the 400 requests of the run would take" in found["endpoint", "ok"]  # 100 questions, 4 generations of each
 
 
 def test_a_server_that_refuses_n_is_sent_a_second_request(tmp_path):

@@ -829,6 +829,7 @@ def sample_until_decided(
     sizes = [1 << i for i in range(most.bit_length()) if 1 << i < most] + [most]
     result: GateResult | None = None
     messages: set[str] = set()
+    n_before = -1
     for k in sizes:
         code = run_experiment(_limit_generations(plan, k, label), folder)
         with _warn_once(messages):
@@ -837,7 +838,12 @@ def sample_until_decided(
                 if metrics
                 else read(folder, generations=k)
             )
+            first = next(iter(results.values())) if isinstance(results, dict) else results
+            n_there = sum(int(cells.n.sum() + (0 if cells.failed is None else cells.failed.sum())) for cells in first)
             result = replace(judge(results, alpha / len(sizes)), n_analyses=len(sizes))
+        if n_there == n_before:  # the budget is spent: nobody was asked again
+            break
+        n_before = n_there
         if stream is not None:
             print(f"howsure: after {k} generation{'s' * (k > 1)} per question: {result.verdict}", file=stream)
         if code or result.verdict != "inconclusive":

@@ -302,7 +302,9 @@ class _Trial(NamedTuple):
     """Further configurations of the same model, which only differ in their decoding settings."""
     plan: SamplingPlan | None
     n_requests: int = 0
-    """Requests that the run sends to this model, in all its settings; 0 where they are unknown."""
+    """Requests that the run sends to this model, in all its settings, if it honours `n`; 0 where they are unknown."""
+    n_generations: int = 0
+    """Generations that the run requests of this model, in all its settings; 0 where they are unknown."""
 
 
 class _ModelChecks(NamedTuple):
@@ -324,13 +326,16 @@ def _list_trials(experiment: Experiment, plans: Sequence[SamplingPlan], estimate
             key = (config.kind, config.base_url, config.name, config.key_env, config.mode)
             groups.setdefault(key, []).append((config, of_models))
     requests: Counter[str] = Counter()
+    generations: Counter[str] = Counter()
     for row in estimate.models if estimate is not None else ():
         requests[row.model] += row.requests
+        generations[row.model] += row.missing
     trials = []
     for group in groups.values():
         config, chosen = max(group, key=lambda pair: pair[0].generations)
         labels = {other.label for other, _ in group}
-        trials.append(_Trial(config, len(labels) - 1, chosen, sum(requests[label] for label in labels)))
+        n_requests, n_generations = (sum(each[label] for label in labels) for each in (requests, generations))
+        trials.append(_Trial(config, len(labels) - 1, chosen, n_requests, n_generations))
     if experiment.judge is not None:
         trials.append(_Trial(experiment.judge.model, 0, None))
     return trials
@@ -408,7 +413,7 @@ async def _try_model(
         except EndpointError as error:
             if error.reason != "n_rejected":
                 raise
-            remedy = "nothing: the run sends more requests, each with the prompt; choices: 1 saves the attempt"
+            remedy = "nothing to do: the run sends more requests, each with the prompt; choices: 1 saves the attempt"
             checks.append(ExperimentCheck("n", "note", f"{label}: refuses {n} generations in a request", remedy))
             n_requests = 2
             request = _build_trial_request(trial, 1)
@@ -446,17 +451,20 @@ def _describe_reply(trial: _Trial, label: str, request: Request, reply: Reply) -
     config, n, received = trial.config, len(request.generations), len(reply.choices)
     seconds = f" in {reply.seconds:.1f} s" if reply.seconds is not None else ""
     of_run = ""
-    if reply.seconds is not None and trial.n_requests > 1:
+    n_requests = trial.n_requests
+    if received < min(TRIAL_GENERATIONS, config.generations, RequestSize(config).limit):  # n is ignored or refused
+        n_requests = max(n_requests, trial.n_generations)
+    if reply.seconds is not None and n_requests > 1:
         # The dry run assumes requests at once, which a server on a laptop may answer one by one.
-        duration = format_duration(trial.n_requests * reply.seconds)
-        of_run = f"; the {trial.n_requests:,} requests of the run would take {duration} one by one"
+        duration = format_duration(n_requests * reply.seconds)
+        of_run = f"; the {n_requests:,} requests of the run would take {duration} one by one"
     version = f" as {shorten(reply.model, most=60)}" if reply.model and reply.model != config.name else ""
     address = mask_address(config.base_url) or "its provider"
     yield ExperimentCheck("endpoint", "ok", f"{label}: {address} replied{seconds}{version}{of_run}")
     if n > 1 and received >= n:
         yield ExperimentCheck("n", "ok", f"{label}: {n} of {n} generations in one request")
     elif n > 1:
-        remedy = "nothing: the run sends more requests, each with the prompt; choices: 1 saves the attempts"
+        remedy = "nothing to do: the run sends more requests, each with the prompt; choices: 1 saves the attempts"
         yield ExperimentCheck("n", "note", f"{label}: {received} of {n} generations in one request", remedy)
     if reply.cached:
         remedy = "switch the cache off: a copy is no new generation"
@@ -467,7 +475,7 @@ def _describe_reply(trial: _Trial, label: str, request: Request, reply: Reply) -
         if listed:
             yield ExperimentCheck("limits", "ok", f"{label}: {listed} per minute, which the run keeps to")
     if reply.completion_tokens is None:
-        remedy = "nothing, unless the budget counts tokens or money: then each request counts as its worst case"
+        remedy = "nothing to do, unless the budget counts tokens or money: then each request counts as its worst case"
         yield ExperimentCheck("tokens", "note", f"{label}: the reply does not count its tokens", remedy)
     if trial.plan is not None and received:
         yield _describe_answer(trial.plan, label, request, reply)

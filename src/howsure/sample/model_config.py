@@ -308,6 +308,8 @@ def _check_extra(spec: ModelLine, i: int, source: YamlSource) -> None:
         source.fail(f"extra contains {name!r}", *place, remedy=remedy)
     for place in _list_extra_places(spec, i):
         key = str(place[-1])
+        if place[3:] == ("stream",) and spec.extra["stream"] is False:
+            continue  # for an endpoint that streams where a request does not say that it should not
         if key in RESERVED:
             source.fail(f"extra cannot set {key!r}", *place, remedy="the sampler sets it; use the model's own keys")
 

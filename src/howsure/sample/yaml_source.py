@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.safe_text import mask_secrets
+from howsure.safe_text import find_secret_fields, mask_secrets
 
 __all__ = ["StructTypes", "YamlSource"]
 
@@ -132,6 +132,9 @@ class YamlSource:
         if unknown := re.search(r"unknown field `(.*)`", problem):
             struct = next((items[step] for step in reversed(path) if step in items), kind)
             key = unknown.group(1)
+            if "key_env" in struct.__struct_encode_fields__ and any(find_secret_fields({key: "its value"})):
+                remedy = "put the value into an environment variable, and name that: key_env: VARIABLE"
+                self.fail(f"unknown key {key!r}", *path, key, remedy=remedy)
             raise UnknownNameError("key", key, struct.__struct_encode_fields__, where=self.at(*path, key)) from None
         if missing := re.search(r"missing required field `(.*)`", problem):
             self.fail(f"no {missing.group(1)!r}", *path, remedy=f"add the key {missing.group(1)!r}")
