@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from howsure.inspect_runs.task_request import TASK_KEYS
 from howsure.perturb.dimensions import BUILT_IN_VALUES
 from howsure.perturb.space_spec import parse_space
 from howsure.perturb.variants import VARIANT_KEYS
+from howsure.reporting.glossary import read_columns
 from howsure.sample import experiment, judge_config, model_config
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,6 +124,19 @@ def test_values_of_options_exist(page):
     for option, value in re.findall(r"`(--[a-z-]+) ([a-z][\w-]*)`", read(page)):
         wrong += [f"{option} {value}"] * (not is_a_value(option, value))
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in ALL_PAGES if "$ howsure" in read(page) or page == GUIDE], ids=lambda page: page.stem
+)
+def test_commands_have_the_arguments_that_they_take(page):
+    """Each line of a block of commands is parsed by its command, which is not run."""
+    for block in OUTPUT.BLOCK.finditer(read(page)):
+        for line in block[2].splitlines() if block[1] in {"console", "sh", "bash"} else ():
+            if found := re.match(r"(?:\$ )?howsure ([a-z]+)((?: .*)?)", line):
+                words = shlex.split(re.split(r" [|;>]|&&", found[2])[0], comments=True)
+                with contextlib.suppress(click.exceptions.Exit):
+                    cli.commands[found[1]].make_context(found[1], words)
 
 
 def is_a_value(option, value):
@@ -363,6 +378,23 @@ def test_the_number_of_published_benchmarks_is_that_of_the_table():
     )
     numbers = {number for page in PAGES for number in re.findall(r"\b(\d+) published benchmarks", read(page))}
     assert {*numbers, number[0]} == {str(len(set(hs.noise()["benchmark"])))}
+
+
+def test_the_tables_of_checks_and_of_statuses_have_all():
+    """Truth: the names of checks in the source, and the statuses of the glossary."""
+    page = read(ROOT / "docs/experiments.md")
+    source = read(ROOT / "src/howsure/sample/experiment_checks.py")
+    checks = set(re.findall(r'(?:ExperimentCheck|_describe_error)\(\s*"([a-z ]+)"', source))
+    table = page.partition("| check | what is looked at |")[2].partition("\n\n")[0]
+    named = {name for cell in re.findall(r"^\| ([a-z, ]+) \|", table, flags=re.MULTILINE) for name in cell.split(", ")}
+    assert checks == named
+    table = page.partition("| status | the reply | score |")[2].partition("\n\n")[0]
+    named = {
+        name
+        for cell in re.findall(r"^\| (`[^|]+) \|", table, flags=re.MULTILINE)
+        for name in re.findall(r"`([\w-]+)`", cell)
+    }
+    assert named | {"unscored"} == set(re.findall(r"[\w-]+", read_columns()["status"].meaning)) - {"or"}  # of logs
 
 
 def test_the_fields_of_json_lines_are_those_of_the_page(tmp_path, monkeypatch, howsure):
