@@ -251,6 +251,18 @@ def test_links_lead_to_files_and_headings(page):
         assert not anchor or anchor in list_anchors(path), f"{target}#{anchor}"
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/methods").glob("*.md")), ids=lambda page: page.stem)
+def test_the_page_of_a_method_has_its_parts(page):
+    """The commands, a formula, what is assumed, rows of the guarantees or a link to them, and the sources."""
+    text = read(page)
+    assert re.search(r"^(`howsure |`--)", text, flags=re.MULTILINE)
+    assert "**Assumptions.**" in text
+    assert "**What it keeps.**" in text
+    assert "guarantees.md" in text
+    assert re.search(r"^ {4}\S.* .*[=<(]|^ {4}[a-zP].{6,}$", text, flags=re.MULTILINE), "no formula"
+    assert "(../bibliography.md)" in text
+
+
 def list_fragments():
     """The blocks of YAML that are parts of an experiment, with what makes them whole."""
     for page in PAGES:
