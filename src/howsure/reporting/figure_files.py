@@ -294,14 +294,14 @@ def _colour_text(config: Mapping[str, Any], colour: str) -> dict[str, Any]:
     }
 
 
-def _shorten_labels(value: Any, room: float, size: float, inside: str) -> Any:
+def _shorten_labels(value: Any, width: float, size: float, inside: str) -> Any:
     """Return a specification whose names are cut to the room that axes have, and by `inside` in the drawing."""
     if isinstance(value, list | tuple):
-        return [_shorten_labels(part, room, size, inside) for part in value]
+        return [_shorten_labels(part, width, size, inside) for part in value]
     if not isinstance(value, Mapping):
         return value
     changed = {
-        name: part if name == "datasets" else _shorten_labels(part, room, size, inside) for name, part in value.items()
+        name: part if name == "datasets" else _shorten_labels(part, width, size, inside) for name, part in value.items()
     }
     if value.get("expr") == SHORT_NAME:
         changed["expr"] = inside.replace("datum.label", "datum.model")
@@ -309,7 +309,7 @@ def _shorten_labels(value: Any, room: float, size: float, inside: str) -> Any:
     if isinstance(axis, Mapping) and axis.get("labelExpr") == SHORT_LABEL:
         domain = (value.get("scale") or {}).get("domain")
         names = domain if isinstance(domain, list) else ()
-        label = shorten_label(count_fitting(room, size, names), names)
+        label = shorten_label(count_fitting(width, size, names), names)
         changed["axis"] = {**axis, "labelExpr": label}
     return changed
 

@@ -78,8 +78,8 @@ def shorten_label(most: int, names: Sequence[str] = ()) -> str:
     )
 
 
-def count_fitting(room: float, size: float, names: Sequence[str]) -> int:
-    """Return how many characters of names have room, of letters of a size; capitals and Chinese take more of it.
+def count_fitting(width: float, size: float, names: Sequence[str]) -> int:
+    """Return how many characters of names fit a width, of letters of a size; capitals and Chinese take more of it.
 
     >>> count_fitting(260, 12, ["qwen-2.5"]), count_fitting(260, 12, ["QWEN-2.5"]), count_fitting(260, 12, ["千问"])
     (39, 36, 21)
@@ -89,7 +89,7 @@ def count_fitting(room: float, size: float, names: Sequence[str]) -> int:
         for name in names
         if name
     ]
-    return int(room / (max(0.55, *each, 0) * size))
+    return int(width / (max(0.55, sum(each) / max(len(each), 1)) * size))
 
 
 #: Characters of the name above a panel, which the narrowest figures have room for.

@@ -265,7 +265,7 @@
   const fit = (room, names = []) => {
     pen.font = "12px system-ui, sans-serif";
     const widths = names.filter((name) => typeof name === "string" && name).map((name) => pen.measureText(name).width / name.length);
-    return Math.min(36, Math.floor(room / Math.max(7.2, ...widths)));
+    return Math.min(36, Math.floor(room / Math.max(7.2, widths.reduce((sum, width) => sum + width, 0) / Math.max(widths.length, 1))));
   };
   const NAME = LABEL.replaceAll("datum.label", "datum.model");
   // Marks that change the direction of text would show a name as another one; a question is found by its own.
