@@ -106,6 +106,33 @@ def test_a_sheet_per_model(tmp_path):
         check(tmp_path / "two.xlsx")
 
 
+def test_a_sheet_per_benchmark_with_a_column_for_each_model(tmp_path):
+    import pandas as pd
+
+    with pd.ExcelWriter(tmp_path / "two.xlsx") as writer:
+        for name in ("law", "tax"):
+            pd.DataFrame({"question": ["q1", "q2"], "gpt-4": [1, 0], "o3": [1, 1]}).to_excel(
+                writer, sheet_name=name, index=False
+            )
+    with pytest.warns(HowsureWarning) as caught:
+        cells = hs.read(tmp_path / "two.xlsx").cells()
+    assert "2 sheets are one table, with the benchmark of each" in str(caught[0].message)
+    assert [(each.benchmark, each.models) for each in cells] == [("law", ("gpt-4", "o3")), ("tax", ("gpt-4", "o3"))]
+
+
+def test_merged_cells_of_a_spreadsheet_have_their_value_in_each(tmp_path):
+    """As pandas writes an index, or columns, of two levels; a header of two rows was read as models and questions."""
+    import pandas as pd
+
+    rows = frame().set_index(["model", "question"])
+    rows.to_excel(tmp_path / "t.xlsx")
+    check(tmp_path / "t.xlsx")
+    runs = pd.concat([rows.assign(run=run) for run in (1, 2)]).reset_index()
+    runs.pivot_table("score", "question", ["model", "run"]).to_excel(tmp_path / "two.xlsx")
+    with pytest.raises(InputError, match="two columns have the same name"):
+        hs.read(tmp_path / "two.xlsx").cells()
+
+
 def test_sheets_per_model_with_other_names_and_other_columns(tmp_path):
     import pandas as pd
 

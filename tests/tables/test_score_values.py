@@ -34,6 +34,7 @@ def column(values):
         (["✅", "❌", "❌"], [1, 0, 0]),
         (["true", "no", "1"], [1, 0, 1]),
         (["correct", "FALSE", "0"], [1, 0, 0]),
+        (["1", "ERROR", "0"], [1, None, 0]),
     ],
 )
 def test_words_are_read_and_said(tmp_path, values, expected):

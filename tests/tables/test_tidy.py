@@ -459,6 +459,12 @@ def test_columns_that_are_no_other_score_are_not_named(tmp_path, rows, recwarn):
     assert not recwarn.list
 
 
+def test_a_list_of_scores_under_the_name_scores(tmp_path):
+    rows = [{"model": "a", "id": i, "scores": [i, 1]} for i in range(2)]
+    [cells] = read_cells(write(tmp_path, "\n".join(map(json.dumps, rows)), "t.jsonl"))
+    assert (cells.total.tolist(), cells.n.tolist()) == ([[1, 2]], [[2, 2]])
+
+
 def write_tasks(tmp_path, rows, column="task"):
     """A table of each row's model, task and question, with a score that is 1 for the first model."""
     lines = [f"{model},{task},{question},{int(model == 'a')}" for model, task, question in rows]

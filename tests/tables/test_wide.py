@@ -47,6 +47,11 @@ def test_a_row_per_question_and_a_column_per_model(tmp_path):
             "question,a,b\n1,1,0\n2,1,1\nmean,1,0.5\n",
             "question,a,b\n1,1,0\n2,1,1\nTotal,2,1\n",
             "question,a,b\n1,100%,0%\n2,100%,100%\nAverage,100%,50%\n",
+            "question,a,b\n1,1,0\n2,1,1\nAverage,1,0.5\nStd,0,0.5\nn,2,2\n",
+            "question,acc_a,acc_b\n1,1,0\n2,1,1\n",
+            "question,a_acc,b_acc,a_f1,b_f1\n1,1,0,.3,.4\n2,1,1,.5,.6\n",
+            "question,acc.a,f1.a,acc.b,f1.b\n1,1,.3,0,.4\n2,1,.5,1,.6\n",
+            "question,a,b\n1,1,0\n2,1,1\n3,error,timeout\n",
         ],
         after=5,
     ),
@@ -55,8 +60,9 @@ def test_shapes_that_say_the_same(tmp_path, text):
     path = tmp_path / "t.csv"
     path.write_text(text)
     [cells] = hs.read(path)
-    assert (cells.models, cells.questions) == (("a", "b"), ("1", "2"))
-    assert cells.total.tolist() == [[1, 1], [0, 1]]
+    assert (cells.models, cells.questions[:2]) == (("a", "b"), ("1", "2"))
+    assert cells.total[:, :2].tolist() == [[1, 1], [0, 1]]
+    assert not cells.n[:, 2:].any()
     assert hs.pairs(hs.read(path))["difference"].tolist() == [0.5]
 
 
@@ -310,3 +316,13 @@ def test_metrics_at_a_number_are_no_models(tmp_path):
     path.write_text("question,recall@5,ndcg@10\nq1,1,1\nq2,0,1\n")
     with pytest.raises(InputError, match="no column for 'score'; the columns are .* --columns"):
         hs.read(path).cells()
+
+
+def test_metrics_beside_completions_and_targets_are_no_models(tmp_path):
+    """An export of one experiment, whose two scorers were two models."""
+    path = tmp_path / "t.csv"
+    path.write_text("Input,Output,Expected,Factuality,Style\nWhat is 1?,one,1,1,.5\nWhat is 2?,two,2,0,.75\n")
+    with pytest.raises(InputError, match="Factuality, Style are scores of the completions in column 'Output'"):
+        hs.read(path).cells()
+    [cells] = hs.read(path, columns={"score": "Factuality"}, model="t")
+    assert (cells.models, cells.total.tolist()) == (("t",), [[1, 0]])

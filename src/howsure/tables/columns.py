@@ -124,6 +124,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "acc@1",
         "accuracy@1",
         "pass@1",
+        "scores",
     ),
     "mean": ("pass1",),
     "count": ("count",),

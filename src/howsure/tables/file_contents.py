@@ -13,14 +13,18 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.tables.columns import match_aliases
+from howsure.tables.columns import TEXT_ALIASES, match_aliases
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
 
 __all__ = [
     "decode_text",
@@ -54,6 +58,10 @@ _ZIP_ERRORS = (
 _SHEET, _CELL = re.compile(r"^xl/worksheets/[^/]*\.xml$"), re.compile(rb'<c\b[^>]{0,16}?\br="([A-Z]{1,3})(\d{1,7})"')
 #: Our columns by which sheets are recognised as parts of one table, whatever other columns they have.
 _SHEET_ROLES = frozenset({"model", "benchmark", "question", "variant", "generation", "score"})
+#: Names of columns that number generations.
+_NUMBERED = re.compile(
+    r"(?:^|[ _.-])(?:run|seed|trial|rep(?:eat)?|sample|attempt|generation|score)[ _-]*\d+$|^\d+$", re.IGNORECASE
+)
 #: Largest number of cells of a sheet.
 _MOST_CELLS = 20_000_000
 
@@ -224,7 +232,7 @@ def read_sheets(path: Path) -> list[dict[str, object]]:
     _check_workbook(path)
     try:
         with CalamineWorkbook.from_path(str(path)) as book:
-            sheets = {name: _read_sheet(book.get_sheet_by_name(name).to_python()) for name in book.sheet_names}
+            sheets = {name: _read_sheet(book.get_sheet_by_name(name)) for name in book.sheet_names}
     except (CalamineError, OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", where=str(path), remedy="save it as csv") from error
     tables = {name: rows for name, rows in sheets.items() if rows}
@@ -245,7 +253,12 @@ def read_sheets(path: Path) -> list[dict[str, object]]:
         warnings.warn(line, HowsureWarning, stacklevel=2)
     if len(same) == 1:
         return tables[first]
-    role = next((role for role in ("model", "benchmark") if role not in matched[first]), "sheet")
+    # A sheet with a column for each model is of a benchmark, one with the generations of a model of a model.
+    is_of_models = {"score", "mean"}.isdisjoint(matched[first]) and not (
+        match_aliases(headers[first], TEXT_ALIASES).get("completion") or any(map(_NUMBERED.search, headers[first]))
+    )
+    order = ("benchmark", "model") if is_of_models else ("model", "benchmark")
+    role = next((role for role in order if role not in matched[first]), "sheet")
     warnings.warn(f"{path}: {len(same)} sheets are one table, with the {role} of each", HowsureWarning, stacklevel=2)
     merged: list[dict[str, object]] = []
     for name in same:
@@ -293,16 +306,30 @@ def _number_column(letters: bytes) -> int:
     return number
 
 
-def _read_sheet(cells: Sequence[Sequence[object]]) -> list[dict[str, object]]:
-    """Return the rows of a sheet below its header, which is the first row with two values."""
-    rows = [[_convert_cell(cell) for cell in row] for row in cells]
+def _read_sheet(sheet: CalamineSheet) -> list[dict[str, object]]:
+    """Return the rows of a sheet below its header, which is the first row with two values.
+
+    A value of merged cells is that of each of them.
+    """
+    rows = [[_convert_cell(cell) for cell in row] for row in sheet.to_python()]
     start = next((i for i, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), len(rows))
     if start + 1 >= len(rows):
         return []
+    top, left = sheet.start or (0, 0)
+    n_left = len(rows) * len(rows[start])  # ranges that overlap are not merged cells, and may be without number
+    for (first_row, first_column), (last_row, last_column) in sheet.merged_cell_ranges or ():
+        merged_rows = range(max(first_row - top, start), min(last_row - top + 1, len(rows)))
+        merged_columns = range(max(first_column - left, 0), min(last_column - left + 1, len(rows[start])))
+        if (n_left := n_left - len(merged_rows) * len(merged_columns)) < 0 or not (merged_rows and merged_columns):
+            continue
+        value = rows[merged_rows[0]][merged_columns[0]]
+        for i in merged_rows:
+            rows[i][merged_columns[0] : merged_columns[-1] + 1] = [value] * len(merged_columns)
     header = [str(name).strip() if name is not None else " " * (i + 1) for i, name in enumerate(rows[start])]
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
-        raise InputError(f"two columns have the same name, {twice!r}", remedy="give each column its own name")
+        remedy = "give each column its own name in one row, such as gpt-4_run1"
+        raise InputError(f"two columns have the same name, {twice!r}", remedy=remedy)
     body = [dict(zip(header, row, strict=False)) for row in rows[start + 1 :]]
     return [row for row in body if any(cell is not None for cell in row.values())]
 

@@ -62,15 +62,15 @@ def match_words(words: Iterable[str]) -> dict[str, float | None] | None:
 
     >>> match_words(["Pass", "fail", "error"])
     {'Pass': 1.0, 'fail': 0.0, 'error': None}
-    >>> match_words(["C", "I"]), match_words(["A", "B", "C"])
-    ({'C': 1.0, 'I': 0.0}, None)
+    >>> match_words(["C", "I"]), match_words(["A", "B", "C"]), match_words(["error"])
+    ({'C': 1.0, 'I': 0.0}, None, {'error': None})
     """
     lower = {word: word.strip().lower() for word in words}
     for scores in WORD_SCORES:
         matched = [word for word, key in lower.items() if key in scores]
         if matched and all(key in scores or key in _FAILED for key in lower.values()):
             return {word: scores.get(key) for word, key in lower.items()}
-    return None
+    return dict.fromkeys(lower) if lower and _FAILED.issuperset(lower.values()) else None
 
 
 class ScoreTexts(NamedTuple):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.tables.columns import TableOptions, match_columns, normalise_name
+from howsure.tables.columns import TEXT_ALIASES, TableOptions, match_aliases, match_columns, normalise_name
 from howsure.tables.score_values import match_words
 from howsure.tables.sql import (
     ROW,
@@ -55,6 +55,7 @@ _N_NAMED = 5
 #: The sign of percent in the name of a column.
 _PERCENT = re.compile(r"\s*[(\[]?\s*%\s*[)\]]?\s*$")
 _ENDING = re.compile(rf"[ _./:-]({'|'.join(METRICS)})$", re.IGNORECASE)
+_BEGINNING = re.compile(rf"^({'|'.join(METRICS)})[ _./:-]+(?=\D)", re.IGNORECASE)
 #: Endings of columns that hold the error of a score, and no score.
 _ERROR = re.compile(
     r"[ _./:-](std_?err|std_?error|stderr|std|sd|se|sem|ci|ci_?low|ci_?high|ci95|err|var|variance|n)$", re.IGNORECASE
@@ -109,6 +110,26 @@ _RATER = re.compile(
 _NUMBERED_SCORE = re.compile(rf"^(?:(?:{'|'.join(METRICS)}|result)[ _./:-]*)?(?P<number>\d+)$", re.IGNORECASE)
 #: Names of rows that sum up the others.
 _SUMMARIES = frozenset({"mean", "average", "avg", "total", "sum", "overall", "all", "median", "accuracy", "score"})
+#: Names of rows beside these, which say how the others vary.
+_SPREADS = frozenset(
+    {
+        "std",
+        "stddev",
+        "stdev",
+        "sd",
+        "se",
+        "sem",
+        "stderr",
+        "stderror",
+        "ci",
+        "ci95",
+        "var",
+        "variance",
+        "min",
+        "max",
+        "n",
+    }
+)
 
 
 class LongTable(NamedTuple):
@@ -297,6 +318,10 @@ def _melt_columns_of_models(
     models, left_out = _choose_models(candidates, values, nested)
     if len(models) < 2 or not table.num_rows:
         return None
+    _refuse_scores_of_completions(models, where, candidates)
+    if others := _find_other_metrics(models, nested):
+        models = [column for column in models if column not in others]
+        left_out += others
     label = fixed["question"]
     if all(_RATER.match(column.strip().removeprefix(_find_parent(column, nested))) for column in models):
         what = f"the columns {_list_names(models)} are called as people or judges who score the same answers"
@@ -313,6 +338,35 @@ def _melt_columns_of_models(
         lines.append("if the rows are prompt variants with mean scores, and no questions: howsure variants --wide")
     names = {name: name for name in (*fixed, "model", "score") if name not in options.dimensions}
     return LongTable(_melt(table, fixed, {"model": labels}), names, "; ".join(lines), _list_meanings(fixed, labels))
+
+
+def _refuse_scores_of_completions(models: Sequence[str], where: str, candidates: Sequence[str]) -> None:
+    """Raise where columns of completions and targets say that the columns of scores are of one model."""
+    matched = match_aliases(candidates, TEXT_ALIASES)
+    scores = [column for column in models if column not in matched.values()]
+    if {"completion", "target"} <= matched.keys() and scores:
+        what = (
+            f"the columns {_list_names(scores)} are scores of the completions in column {matched['completion']!r}, and "
+            "none has the name of a score"
+        )
+        remedy = f"--columns {shlex.quote(f'score={scores[0]}')} reads one of them"
+        raise InputError(what, where=where, remedy=remedy)
+
+
+def _find_other_metrics(columns: Sequence[str], nested: Collection[str]) -> list[str]:
+    """Return the columns of further metrics where each model has one for the same metrics: a_acc, b_acc, a_f1, b_f1."""
+    models: dict[str, dict[str, str]] = {}
+    for column in columns:
+        name = column.removeprefix(_find_parent(column, nested)).strip()
+        ending, beginning = _ENDING.search(name), _BEGINNING.match(name)
+        match = ending or beginning
+        if match is None:
+            return []
+        models.setdefault(match[1].lower(), {})[name[: match.start()] if ending else name[match.end() :]] = column
+    first, *others = models.values()
+    if not others or len(first) < 2 or any(each.keys() != first.keys() for each in others):
+        return []
+    return [column for each in others for column in each.values()]
 
 
 def find_repeats(names: Sequence[str], nested: Collection[str] = (), *, has_numbers: bool = True) -> dict[str, _Repeat]:
@@ -687,19 +741,31 @@ def _melt(
 
 
 def _drop_summaries(table: pa.Table, label: str, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
-    """Return the table without its last row if that is the mean or sum of the others, and a line that says so."""
-    name = str(table[label][-1].as_py() or "").strip() if table.num_rows > 2 else ""
-    if normalise_name(name) not in _SUMMARIES:
+    """Return the table without last rows that are a mean or sum of the others, with rows beside it such as std."""
+    names = [str(name or "").strip() for name in table[label].to_pylist()]
+    end = len(names)
+    while end > 2 and normalise_name(names[end - 1]) in _SUMMARIES | _SPREADS:
+        end -= 1
+    if end == len(names) or end < 2:
         return table, []
     numbers = np.array([[_parse_number(text) for text in table[column].to_pylist()] for column in columns])
     with np.errstate(invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        last, rest = numbers[:, -1], numbers[:, :-1]
+        rest = numbers[:, :end]
         sums = [np.nanmean(rest, axis=1), np.nansum(rest, axis=1), np.nanmedian(rest, axis=1)]
-    is_summary = any(np.nanmax(np.abs(last - each) / np.maximum(np.abs(each), 1)) < 0.01 for each in sums)
+        is_summary = any(
+            np.nanmax(np.abs(numbers[:, i] - each) / np.maximum(np.abs(each), 1)) < 0.01
+            for i in range(end, len(names))
+            for each in sums
+            if normalise_name(names[i]) in _SUMMARIES
+        )
     if not is_summary:
         return table, []
-    return table.slice(0, table.num_rows - 1), [f"the last row, {name!r}, sums up the others and is left out"]
+    left_out = names[end:]
+    line = f"the last row, {left_out[0]!r}, sums up the others and is left out"
+    if len(left_out) > 1:
+        line = f"the last rows, {', '.join(map(repr, left_out))}, sum up the others and are left out"
+    return table.slice(0, end), [line]
 
 
 def _parse_number(text: str | None) -> float:
@@ -718,6 +784,9 @@ def _label_models(columns: Sequence[str], nested: Collection[str]) -> dict[str, 
     endings = {match.group().lower() if (match := _ENDING.search(label)) else "" for label in labels.values()}
     if len(endings) == 1:
         labels = {column: _ENDING.sub("", label) for column, label in labels.items()}
+    beginnings = {match.group().lower() if (match := _BEGINNING.match(label)) else "" for label in labels.values()}
+    if len(beginnings) == 1:
+        labels = {column: _BEGINNING.sub("", label) for column, label in labels.items()}
     return {column: _PERCENT.sub("", label).strip() or label for column, label in labels.items()}
 
 
