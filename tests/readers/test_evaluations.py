@@ -194,3 +194,28 @@ def test_notes_on_the_range_of_scores_and_on_copies_are_those_of_their_benchmark
     assert [note.count("scores are from 1 to 5") for note in results.notes("rated")] == [1]
     [note] = results.notes("copied")
     assert "all generations of each question have the same score" in note
+
+
+def test_files_with_other_questions_of_a_model_are_parts_of_the_same_runs(tmp_path):
+    """By hand: a table in two files by its questions has the runs of one file, and repeats in files of their own stay."""
+    rows = [("m", q, g, (i + g) % 2) for i, q in enumerate("abcd") for g in range(3) if (q, g) != ("b", 2)]
+    texts = {name: [f"{m},{q},{g},{s}" for m, q, g, s in rows if q in name] for name in ("ab", "cd", "abcd")}
+    for name, lines in texts.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["model,question,generation,score", *lines]))
+
+    def list_runs(*names):
+        runs = hs.read([tmp_path / f"{name}.csv" for name in names], benchmark="x").runs()["x"]
+        return [
+            {question: total for question, total, n in zip(run.questions, run.total[0], run.n[0], strict=True) if n}
+            for run in runs
+        ]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no question is in both files: is it one benchmark?
+        parts = list_runs("ab", "cd")
+    whole = list_runs("abcd")
+    assert [sum(run.values()) for run in whole] == [2, 2, 1]
+    assert parts == whole
+    assert len(list_runs("abcd", "ab")) == 6  # both have answers to a and b
+    (tmp_path / "other.csv").write_text("model,question,generation,score\nn,c,0,1\nn,c,1,0")
+    assert len(list_runs("ab", "other")) == 5  # no model is in both

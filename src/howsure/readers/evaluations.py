@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.merging import compare_sources, drop_earlier_cells, merge_cubes, share_clusters
+from howsure.readers.merging import compare_sources, drop_earlier_cells, join_runs, merge_cubes, share_clusters
 from howsure.readers.run_source import is_judged
 from howsure.readers.sources import Data, Source, check_no_mapping, find_sources
 from howsure.stats.core.cells import Cells
@@ -199,7 +199,8 @@ class Evaluations(Sequence[Cells]):
     def runs(self) -> dict[str, list[Cells]]:
         """Return the runs of each benchmark; each generation number of each source is one run.
 
-        A table without a column for the generation is one run. Scores of whole benchmarks have no runs.
+        Sources with other questions of the same models hold parts of the same runs. A table without a column for the
+        generation is one run. Scores of whole benchmarks have no runs.
         """
         if self._holds_benchmark_scores:
             return {}
@@ -329,11 +330,8 @@ class Evaluations(Sequence[Cells]):
     @cached_property
     def _runs(self) -> dict[str, list[Cells]]:
         parts = self._limit([[run for runs in source.runs().values() for run in runs] for source in self.sources])
-        runs_of: defaultdict[str, list[Cells]] = defaultdict(list)
-        for run in (run for part in parts for run in part):
-            runs_of[run.benchmark].append(run)
         self._warn([])
-        return dict(runs_of)
+        return join_runs(parts)
 
     @cached_property
     def _answers(self) -> dict[str, AnswerCounts]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
+from functools import reduce
+from itertools import groupby, zip_longest
+from operator import add, attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -28,6 +30,7 @@ __all__ = [
     "describe_variants",
     "drop_earlier_cells",
     "has_marks",
+    "join_runs",
     "mark_rows",
     "merge_cubes",
     "share_clusters",
@@ -262,6 +265,39 @@ def _empty_cells(part: Part, cells: np.ndarray[Any, np.dtype[np.bool_]]) -> Part
         if (array := getattr(part, name)) is not None:
             arrays[name] = np.where(cells[..., None], np.nan, array)
     return replace(part, **arrays)
+
+
+def join_runs(parts: Sequence[Sequence[Cells]]) -> dict[str, list[Cells]]:
+    """Return the runs of each benchmark, of the runs of each source.
+
+    Sources with other questions of the same models, such as a table in two files, hold parts of the same runs: the
+    first run of one is joined with the first of the other, and so on. Where they share a question of a model, each has
+    runs of its own.
+    """
+    groups_of: defaultdict[str, list[tuple[list[Cells], dict[str, set[str]]]]] = defaultdict(list)
+    for part in parts:
+        for benchmark in dict.fromkeys(run.benchmark for run in part):
+            own = [run for run in part if run.benchmark == benchmark]
+            answered = _list_answered(own)
+            groups = groups_of[benchmark]
+            for i, (runs, before) in enumerate(groups):
+                common = before.keys() & answered.keys()
+                if common and all(before[model].isdisjoint(answered[model]) for model in common):
+                    joined = [reduce(add, [run for run in both if run is not None]) for both in zip_longest(runs, own)]
+                    groups[i] = joined, _list_answered(joined)
+                    break
+            else:
+                groups.append((own, answered))
+    return {benchmark: [run for runs, _ in groups for run in runs] for benchmark, groups in groups_of.items()}
+
+
+def _list_answered(runs: Sequence[Cells]) -> dict[str, set[str]]:
+    """Return the questions that each model answered in any run."""
+    answered: defaultdict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        for model, row in zip(run.models, run.answered, strict=True):
+            answered[model].update(run.questions[i] for i in np.flatnonzero(row))
+    return dict(answered)
 
 
 def merge_cubes(parts: Iterable[Cube]) -> list[Cube]:
