@@ -218,6 +218,19 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, mes
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["log.eval", "table.xlsx", "files.zip"])
+def test_a_zip_with_a_damaged_name_of_a_file_is_refused_in_one_line(tmp_path, name):
+    """A name that says that it is UTF-8 and is not, as after damage."""
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("é.json", "{}")
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content.replace("é".encode(), b"\xf3\xf3"))
+    with pytest.raises(InputError, match=name) as caught:
+        list(hs.read(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
 def write_workbook(path, sheet):
     """A workbook as small as possible, with this XML as its only sheet."""
     ns = "http://schemas.openxmlformats.org"

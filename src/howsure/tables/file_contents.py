@@ -52,6 +52,7 @@ _ZIP_ERRORS = (
     EOFError,  # a file inside it ends too early
     NotImplementedError,  # a file inside it is compressed in a form that zipfile does not know
     RuntimeError,  # a file inside it is encrypted
+    UnicodeDecodeError,  # the name of a file inside it is damaged
     OSError,  # the archive cannot be read from the disk
 )
 #: A sheet of a workbook, and the place of a cell in its XML.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import struct
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
@@ -67,7 +68,7 @@ def open_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
-    """Return the members of a zip file by its table of contents; errors of `zipfile` are passed on.
+    """Return the members of a zip file by its table of contents; BadZipFile where that is damaged.
 
     Parsing the table is the slowest part of reading a log with 25,000 members, so the table of the last file is cached.
     """
@@ -78,8 +79,12 @@ def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
 @lru_cache(maxsize=1)
 def _list_members(path: Path, *_: int) -> list[zipfile.ZipInfo]:
     """Return the members; the other arguments are the state of the file, so that a changed file is read again."""
-    with zipfile.ZipFile(path) as file:
-        return file.infolist()
+    try:
+        with zipfile.ZipFile(path) as file:
+            return file.infolist()
+    # zipfile raises any of these for a damaged table, such as for a name that is not UTF-8.
+    except (NotImplementedError, ValueError, struct.error, EOFError) as error:
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 class FileHead:

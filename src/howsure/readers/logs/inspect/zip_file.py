@@ -61,8 +61,7 @@ class ZipArchive:
         self.is_recovered = False
         try:
             members = list_zip_members(path)
-        # zipfile raises any of these for a damaged table.
-        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, struct.error, EOFError):
+        except (zipfile.BadZipFile, OSError):
             members = list(self._scan())
             self.is_recovered = True
         self._members: dict[str, zipfile.ZipInfo] = {}
