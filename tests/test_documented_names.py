@@ -139,6 +139,16 @@ def test_commands_have_the_arguments_that_they_take(page):
                     cli.commands[found[1]].make_context(found[1], words)
 
 
+def test_every_option_of_a_command_has_a_help():
+    missing = [
+        (name, parameter.name)
+        for name, command in cli.commands.items()
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.help
+    ]
+    assert missing == []
+
+
 def is_a_value(option, value):
     """Return whether some command takes this value of an option, or the option is another program's."""
     found = [one for command in cli.commands.values() for one in command.params if option in one.opts]

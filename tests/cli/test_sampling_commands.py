@@ -1,5 +1,7 @@
 """Commands that describe benchmarks and sample answers. Kind of truth: the catalogue, and lengths of lines."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -20,6 +22,18 @@ def test_the_list_of_benchmarks_fits_the_terminal_and_is_whole_in_the_wide_forma
     rows = describe_benchmarks()
     assert all(line.startswith(row["name"]) for line, row in zip(lines[1:], rows, strict=True))
     assert all(line.endswith(f"  {row['title']}") for line, row in zip(lines[1:], rows, strict=True))
+
+
+def test_the_list_of_benchmarks_is_a_table_for_programs(howsure):
+    """Truth: the rows of the function."""
+    code, out, _ = howsure("benchmarks", "--format", "csv")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    expected = [{name: str(value) for name, value in row.items()} for row in describe_benchmarks()]
+    assert [{name: value for name, value in row.items() if value} for row in rows] == [
+        {name: value for name, value in row.items() if value} for row in expected
+    ]
+    assert {"name", "title", "licence"} <= set(rows[0])
 
 
 @pytest.mark.parametrize(

@@ -486,11 +486,16 @@ def print_result(result: Result, form: OutputFormat) -> None:
             text = escape_json(text)
         print(text)
         return
+    print_rows(list(columns), _list_rows(columns))
+
+
+def print_rows(names: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print names of columns and rows as CSV."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(map(_format_name, columns))
-    writer.writerows(map(_format_csv_row, _list_rows(columns)))
+    writer.writerow(map(_format_name, names))
+    writer.writerows(map(_format_csv_row, rows))
 
 
 def _list_rows(columns: Columns) -> list[tuple[object, ...]]:

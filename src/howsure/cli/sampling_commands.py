@@ -25,6 +25,7 @@ from howsure.cli.options import (
     add_unsafe_code,
     find_width,
     print_result,
+    print_rows,
 )
 from howsure.errors import HowsureWarning, InputError
 from howsure.safe_text import escape_json
@@ -484,7 +485,14 @@ def _prompt_decision(text: str, phrasing: Instruction) -> tuple[Decision, str]:
 @click.option(
     "--replaced", is_flag=True, help="Only prompts in which a value was replaced or a choice keeps its place."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Print text for a person, or a list of objects for a program.",
+)
 def prompts(experiment: Path, *, n: int, seed: int, question: str | None, replaced: bool, form: str) -> None:
     """Print prompts of an experiment, drawn at random, to read them.
 
@@ -507,7 +515,14 @@ def prompts(experiment: Path, *, n: int, seed: int, question: str | None, replac
 @click.option("--shots", type=int, help="Show this number of other questions with their answers before each one.")
 @click.option("--path", help="Folder with the files of NAME, in place of the cache and the network.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw of --show.")
-@click.option("--format", "form", type=click.Choice(["text", "wide", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "wide", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="Print lines that fit the terminal, whole lines, or rows for a program; csv has no prompts.",
+)
 def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None, seed: int, form: str) -> None:
     """List the benchmarks that can be named, or describe one of them.
 
@@ -524,12 +539,16 @@ def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None,
         from howsure.sample.drawn_prompts import draw_benchmark_prompts
 
         # Tasks of lm-evaluation-harness have its names for these options.
-        names = ("num_fewshot", "include_path") if name.startswith("lm_eval/") else ("shots", "path")
-        options = {key: value for key, value in zip(names, (shots, path), strict=True) if value is not None}
+        keys = ("num_fewshot", "include_path") if name.startswith("lm_eval/") else ("shots", "path")
+        options = {key: value for key, value in zip(keys, (shots, path), strict=True) if value is not None}
         drawn = draw_benchmark_prompts({"name": name, **options}, n or 1, seed=seed)
     if form == "json":
         of_prompts = {"prompts": [dataclasses.asdict(prompt) for prompt in drawn]} if drawn else {}
         print(escape_json(json.dumps([row | of_prompts for row in rows], ensure_ascii=False, indent=2)))
+        return
+    if form == "csv":
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        print_rows(names, [[row.get(name, "") for name in names] for row in rows])
         return
     _print_benchmarks(rows, drawn, None if form == "wide" else find_width())
 
