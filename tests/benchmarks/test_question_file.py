@@ -402,6 +402,7 @@ def test_choices_with_labels_of_their_own_and_in_columns(tmp_path):
             "the targets can be read in several ways: index, number, text; say which: target_is: index",
         ),
         ({"c": "Paris"}, "b.jsonl, line 1: field 'c' holds no list of choices; give a list, or several fields"),
+        ({"c": {"A": "Rome", "B": "Oslo"}}, "holds no list of choices; .* several fields: choices: \\[c.A, c.B\\]"),
         ({"c": ["Rome", None]}, "line 1: a choice is empty or no text"),
         ({"c": ["Rome"]}, "line 1: 1 choices; give 2 to 26"),
     ],
@@ -745,6 +746,25 @@ def test_fields_of_choices_that_no_model_sees_are_warned_of(tmp_path, row, chang
     told = [str(one.message) for one in caught if "models do not see them" in str(one.message)]
     assert len(told) == (what is not None)
     assert all(what in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("change", "warns"),
+    [
+        ({}, True),
+        ({"scorer": "contains"}, True),
+        ({"target": "answer.value"}, False),
+        ({"scorer": "drop"}, False),  # whose published targets are objects
+    ],
+)
+def test_right_answers_that_are_objects_are_warned_of(tmp_path, change, warns):
+    """By hand: 1200 was wrong where the target is {"value": 1200}, as no answer is this text."""
+    answer = {"value": 1200} if change.get("scorer") != "drop" else {"number": "1200", "spans": [], "date": {}}
+    write(tmp_path / "q.jsonl", [{"question": "600 + 600?", "answer": answer}])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from_file({"file": "q.jsonl", "question": "question", "target": "answer"} | change, base=tmp_path)
+    assert ["name a field of theirs: target: answer.value" in str(one.message) for one in caught] == [True] * warns
 
 
 def test_fields_without_usual_names_are_listed_at_the_line_of_the_experiment(tmp_path):

@@ -360,7 +360,9 @@ def parse_choices(
     choices, labels = _parse_list(values)
     if choices is None:
         what = f"field {fields[0]!r} holds no list of choices"
-        raise InputError(what, where=where, remedy="give a list, or several fields: choices: [A, B, C, D]")
+        of_object = [f"{fields[0]}.{key}" for key in values[0]] if isinstance(values[0], Mapping) else []
+        remedy = f"choices: [{', '.join(of_object or 'ABCD')}]"
+        raise InputError(what, where=where, remedy=f"give a list, or several fields: {remedy}")
     if any(_is_empty(choice) or isinstance(choice, list | dict) for choice in choices):
         raise InputError("a choice is empty or no text", where=where, remedy="fill it in, or remove the row")
     texts = [json.dumps(choice) if isinstance(choice, bool) else str(choice) for choice in choices]

@@ -47,6 +47,8 @@ __all__ = [
 #: Scorer of answers that are texts, where none is named.
 DEFAULT_SCORER = "normalised"
 _CHOICE_TEMPLATE = "{question}\n{choices}"
+#: Scorers that compare an answer with the text of the target.
+_TEXT_SCORERS = ("normalised", "exact", "contains", "f1", "maths", "list", "yes-no")
 #: Keys whose values are text.
 _TEXT_KEYS = (
     *("file", "question", "target", "target_after", "id", "cluster", "system", "template", "scorer", "answer", "name"),
@@ -171,8 +173,12 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
     if not parsed.form.choice_fields:
         first_row = next(iter(read_rows(path, content, where=parsed.keys["file"], what="benchmark")), ("", {}))[1]
-        if what := _describe_unseen_choices(spec, first_row, benchmark.questions):
-            warnings.warn(f"{parsed.keys['file']}: {what}", HowsureWarning, stacklevel=3)
+        for what in (
+            _describe_unseen_choices(spec, first_row, benchmark.questions),
+            _describe_target_object(first_row, parsed.form, benchmark.questions[0].target),
+        ):
+            if what:
+                warnings.warn(f"{parsed.keys['file']}: {what}", HowsureWarning, stacklevel=3)
     # The manifest has names of files, not the folders of this machine.
     names: dict[str, str] = {key: Path(parsed.keys[key]).name for key in ("file", "shots_file") if key in parsed.keys}
     source = {**benchmark.source, **names, "kind": "file", "sha256": hashlib.sha256(content).hexdigest()}
@@ -200,6 +206,18 @@ def _describe_unseen_choices(
     if not is_letter or len({question.target for question in questions}) == 1:
         return ""
     return f"every right answer is a letter and the questions have no choices, so that models see none; {_NAME_CHOICES}"
+
+
+def _describe_target_object(row: Mapping[str, object], form: RowFormat, target: str) -> str:
+    """Return what says that the targets are objects, as JSON, which no answer equals; or ""."""
+    for name in form.target_fields:
+        value = row.get(name)
+        is_text = target.startswith("{") and form.kind.partition(":")[0] in _TEXT_SCORERS
+        if isinstance(value, Mapping) and value and is_text:
+            short = target if len(target) <= 60 else f"{target[:57]}..."
+            what = f"the right answers in {name} are objects, such as {short}, and no answer equals their text"
+            return f"{what}; name a field of theirs: target: {name}.{next(iter(value))}"
+    return ""
 
 
 def _write_names(names: str | Sequence[str]) -> str:
