@@ -306,6 +306,12 @@ def check_correlated(x, positive, pairs):
     assert (number(positive), number(pairs)) == (int(np.sum(r > 0)), int(np.sum(~np.isnan(r))))
 
 
+def check_none_correlated(x):
+    r = np.array([x.parts_of_pair(*pair).get("r", np.nan) for pair in x.pairs])
+    assert np.any(~np.isnan(r))
+    assert not np.any(r > 0)
+
+
 def check_common(x, least, most):
     N = [x.parts_of_pair(*pair)["N"] for pair in x.pairs]
     assert (number(least), number(most)) == (min(n for n in N if n), max(N))
@@ -754,6 +760,13 @@ COMPUTED = [
     ),
     (rf"With one generation per question the median standard error of a difference is {NUMBER}\.", check_median_error),
     (r"In ([\d,]+) of ([\d,]+) pairs? no difference varied, so that the error is unknown\.", check_unvaried_pairs),
+    (
+        (
+            r"In no pair are the scores of the two models positively correlated over questions: pairing does not reduce the "
+            r"error of any difference here\."
+        ),
+        check_none_correlated,
+    ),
     (
         r"In ([\d,]+) of ([\d,]+) pairs? the scores of the two models are positively correlated over questions: .+",
         check_correlated,

@@ -215,7 +215,8 @@ def test_the_run_has_the_error_of_the_table_in_new_prompts_and_of_its_cells():
     error = math.sqrt(estimated.variance()[0])
     assert f", {error:.4f} with 3 (the point)" in errors.caption
     assert (
-        f"{180 - (n > 0).sum()} of the 180 pairs of a question and a prompt have no generation of m" in errors.caption
+        f"{180 - (n > 0).sum()} of the 180 pairs of a question and a prompt have no generation of m: the error of these "
+        "data takes that into account, the others are for generations in all pairs." in errors.caption
     )
     printed = float(re.search(r"for a standard error of (\S+) \(cross\)", frontier.caption)[1])
     assert printed == pytest.approx(error, rel=0.006)

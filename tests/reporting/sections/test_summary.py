@@ -285,7 +285,7 @@ def test_matrix_counts_all_pairs():
 def test_pair_errors_say_when_pairing_helps():
     made = pairs(cells([LOW, HIGH, HALF]))
     # LOW is right on the last 4 only, HIGH wrong there: negative; HALF has no spread over questions: no correlation.
-    assert "In 0 of 1 pair the scores of the two models are positively correlated" in describe_pair_errors(
+    assert "In no pair are the scores of the two models positively correlated over questions" in describe_pair_errors(
         made, binary=True
     )
     apart = cells([[[1], []], [[], [0]]])

@@ -242,6 +242,9 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
             f" In {helped:,} of {format_count(len(correlation), 'pair')} the scores of the two models are positively "
             "correlated over questions: there, pairing gives the difference a smaller error than two separate sets of "
             "questions would."
+            if helped
+            else " In no pair are the scores of the two models positively correlated over questions: pairing does not "
+            "reduce the error of any difference here."
         )
     common = pairs.n_questions[pairs.n_questions > 0]
     if len(np.unique(common)) > 1:

@@ -243,7 +243,8 @@ def _build_error_figure(
         n_cells = first.n_missing + len(first.counts)
         caption += (
             f" {first.n_missing:,} of the {n_cells:,} pairs of a question and a prompt have no generation of "
-            f"{first.model}, which the error of these data takes into account."
+            f"{first.model}: the error of these data takes that into account, the others are for generations in all "
+            "pairs."
         )
     caption += _describe_table_error(first)
     if len(drawn) < len(pilots):
