@@ -198,3 +198,21 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path):
 def test_names_with_blanks_around_them_are_one(tmp_path):
     [cells] = hs.read(write(tmp_path, "model, question, score\na, q1, 1\na , q2, 0\n"))
     assert (cells.models, cells.questions) == (("a",), ("q1", "q2"))
+
+
+def test_zeros_of_rows_with_an_error_are_named(tmp_path):
+    rows = "model,id,score,error\na,1,1,\na,2,0,TimeoutError\na,3,0,\na,4,0,None\n"
+    with pytest.warns(HowsureWarning, match="1 row has a text in column 'error' and a score of 0"):
+        [cells] = hs.read(write(tmp_path, rows))
+    assert cells.total.tolist() == [[1, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("rows", ["a,1,1,low\na,2,0,low\n", "a,1,1,\na,2,0,\n"])
+def test_columns_of_errors_beside_right_answers_and_empty_ones_are_not(tmp_path, rows, recwarn):
+    hs.read(write(tmp_path, f"model,id,score,error\n{rows}")).cells()
+    assert not recwarn.list
+
+
+def test_means_of_tasks_may_be_no_scores_of_questions(tmp_path):
+    with pytest.warns(HowsureWarning, match="column 'task' is read as the questions; if its 2 values are benchmarks"):
+        hs.read(write(tmp_path, "task,model,accuracy\ngsm,a,.5\nmmlu,a,.7\n")).cells()

@@ -24,7 +24,13 @@ from howsure.tables.wide import is_metric
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["MODEL_SETTING", "find_scorer_column", "find_shared_question", "note_repeated_rows", "separate_settings"]
+__all__ = [
+    "MODEL_SETTING",
+    "find_scorer_column",
+    "find_shared_question",
+    "note_repeated_rows",
+    "separate_settings",
+]
 
 #: A column that is added to a table: the model with its settings.
 MODEL_SETTING = "model and settings"

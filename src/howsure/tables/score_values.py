@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.safe_text import inflect_text
-from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, quote_text, write_text_sql
+from howsure.tables.columns import TableColumns, TableOptions, normalise_name
+from howsure.tables.sql import ColumnTypes, parse_number_sql, quote_name, quote_text, read_column_types, write_text_sql
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,6 +21,7 @@ __all__ = [
     "WORD_SCORES",
     "ScoreTexts",
     "describe_number_forms",
+    "list_doubtful_scores",
     "match_words",
     "name_other_benchmarks",
     "read_score_texts",
@@ -49,6 +51,10 @@ WORD_SCORES: tuple[Mapping[str, float], ...] = (
 _FAILED = frozenset({"error", "errored", "timeout", "timed out", "skipped", "skip", "not run", "unscored"})
 #: Names of rows that may sum up the others.
 SUMMARY_NAMES = frozenset({"mean", "average", "avg", "avg.", "total", "sum", "overall", "macro avg", "micro avg"})
+#: Normalised names of columns with the error of a generation that failed.
+_ERRORS = frozenset({"error", "errormessage", "errormsg", "exception", "failurereason"})
+#: Normalised names of columns that may name benchmarks rather than questions, and of mean scores.
+_MEANS_OF, _MEANS = frozenset({"task", "test", "testcase"}), frozenset({"accuracy", "acc", "exactmatch", "em"})
 #: Largest number of different words of a column of scores.
 _MOST_WORDS = 50
 #: Largest number of benchmarks whose names a message has.
@@ -140,6 +146,45 @@ def read_score_texts(rows: duckdb.DuckDBPyRelation, column: str, where: str, typ
     are_numbers = not n_words and all(map(isfinite, extremes or ()))
     words = _match_most_words(counts) if words is None else words
     return ScoreTexts(words, are_numbers, extremes if are_numbers else None)
+
+
+def list_doubtful_scores(
+    rows: duckdb.DuckDBPyRelation, table_columns: TableColumns, options: TableOptions
+) -> list[str]:
+    """Return notes on scores that may not be what they are read as: of errors, and means of whole benchmarks."""
+    columns = table_columns.columns
+    score = columns.get("score")
+    if score is None or score not in rows.columns:
+        return []
+    notes = []
+    types = read_column_types(rows)
+    _, number = parse_number_sql(write_text_sql(score, types))
+    for column in [column for column in rows.columns if column not in {*columns.values()}]:
+        if normalise_name(column.rpartition(".")[2]) in _ERRORS:
+            text = f"lower(trim({write_text_sql(column, types)}))"
+            is_error = f"{text} NOT IN ('', 'none', 'null', 'nan', 'n/a', 'na', 'false', '0', 'no')"
+            [(n_zeros, n_others)] = rows.aggregate(
+                f"count(*) FILTER ({number} = 0 AND {is_error}), count(*) FILTER ({number} <> 0 AND {is_error})"
+            ).fetchall()
+            if n_zeros and not n_others:
+                what = inflect_text("[row has|rows have] a text in", n_zeros)
+                notes.append(
+                    f"{n_zeros} {what} column {column!r} and a score of 0, which counts as wrong: leave the score "
+                    "empty where a generation failed"
+                )
+    question = columns.get("question", "")
+    may_be_means = normalise_name(question) in _MEANS_OF and normalise_name(score) in _MEANS
+    if may_be_means and "question" not in options.columns:
+        name = write_text_sql(question, types)
+        [(n_fractions, n_rows, n_questions)] = rows.aggregate(
+            f"count(*) FILTER ({number} <> floor({number})), count(*), count(DISTINCT {name})"
+        ).fetchall()
+        if 2 * n_fractions > n_rows and n_questions <= _MOST_WORDS:
+            notes.append(
+                f"column {question!r} is read as the questions; if its {n_questions} values are benchmarks, and the "
+                "scores are means over their questions, error bars need the score of each question"
+            )
+    return notes
 
 
 def _match_most_words(counts: Mapping[str, int]) -> dict[str, float | None]:

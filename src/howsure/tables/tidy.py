@@ -36,7 +36,7 @@ from howsure.tables.repeated_rows import (
     note_repeated_rows,
     separate_settings,
 )
-from howsure.tables.score_values import SUMMARY_NAMES, ScoreTexts, read_score_texts, scale_scores
+from howsure.tables.score_values import SUMMARY_NAMES, ScoreTexts, list_doubtful_scores, read_score_texts, scale_scores
 from howsure.tables.sql import (
     ROW,
     ColumnTypes,
@@ -340,6 +340,7 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     rows, table_columns = _separate_turns(rows, table_columns, options, notes)
     rows, table_columns = separate_settings(rows, table_columns, notes)
     note_repeated_rows(rows, table_columns, notes)
+    notes += list_doubtful_scores(rows, table_columns, options)
     return TableLayout(rows, table_columns, tuple(notes), shortened.name_notes, sources=sources)
 
 

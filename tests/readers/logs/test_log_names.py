@@ -144,6 +144,21 @@ def test_other_targets_under_the_same_ids_are_another_benchmark(tmp_path):
     assert len(lines) == 1
 
 
+def test_questions_that_were_shuffled_under_running_ids_are_said(tmp_path):
+    """By hand: the second log has the texts of the first under other ids."""
+    texts = {name: f"text {name}" for name in RIGHT_AND_WRONG}
+    moved = dict(zip(texts, [*list(texts.values())[1:], "text 1"], strict=True))
+    for name, each in (("a", texts), ("b", moved)):
+        targets = {one: f"target of {text}" for one, text in each.items()}
+        write_inspect_log(tmp_path / f"{name}.json", RIGHT_AND_WRONG, texts=each, targets=targets)
+    cubes, lines = read(tmp_path)
+    assert set(cubes) == {"sums (data 1)", "sums (data 2)"}
+    assert "the same texts under other question ids" in lines[0]
+    cubes, lines = read(tmp_path, columns={"question": "input"})
+    assert (cubes["sums"].questions, cubes["sums"].n.tolist()) == (tuple(sorted(texts.values())), [[[2]] * 4])
+    assert not any("other question ids" in line for line in lines)
+
+
 def test_other_data_without_a_name_are_numbered(tmp_path):
     others = {name: f"other {name}" for name in RIGHT_AND_WRONG}
     write_inspect_log(tmp_path / "a.json", RIGHT_AND_WRONG)

@@ -128,6 +128,7 @@ def distinguish_logs(logs: Sequence[DistinctLog]) -> tuple[list[DistinctLog], li
     own_conditions = [dict(log.info.conditions) for log in logs]
     for benchmark, members in groups.items():
         comparison = _BenchmarkComparison(benchmark, {i: (logs[i], digests[i]) for i in members})
+        comparison.note_other_order(notes)
         for i, name in comparison.name_data(notes).items():
             benchmarks[i][benchmark] = name
         for i, names in comparison.rename_questions(notes).items():
@@ -413,6 +414,17 @@ class _BenchmarkComparison:
             classes[place[i]].update(texts)
         return place
 
+    def note_other_order(self, notes: _Notes) -> None:
+        """Note a log with the texts of the first under other ids, as of questions without ids that were shuffled."""
+        first, *others = (
+            {digest.input: key for key, digest in each.items() if digest.input} for each in self._digests.values()
+        )
+        for each in others:
+            n_moved = sum(each[text] != key for text, key in first.items() if text in each)
+            if n_moved >= N_FEWEST and 2 * n_moved > len(each):
+                notes.add("order", self._benchmark)
+                return
+
     def name_data(self, notes: _Notes) -> dict[int, str]:
         """Return the name of the benchmark for each log, where logs have other data under one name."""
         if len(self._data) < 2:
@@ -500,6 +512,10 @@ class _Notes:
     _TEXTS: ClassVar[Mapping[str, str]] = {
         "common scorer": "of several scorers the one is read that all logs have (--scorer reads another)",
         "other scorers": "logs have no scorer in common, and their scores may not be comparable",
+        "order": (
+            "logs have the same texts under other question ids, as after a shuffle of questions without ids "
+            "(--columns question=input reads each text as a question)"
+        ),
         "data": "logs have other questions under the same ids, and are read as other benchmarks",
         "questions": "questions have another text or target than in an earlier log, and are read as other questions",
         "variants": "logs have other prompts for the same questions, and are read as prompt variants",
