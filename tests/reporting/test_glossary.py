@@ -104,7 +104,7 @@ def test_headings_of_columns_are_the_words_of_the_glossary():
 def test_an_explanation_has_the_meaning_of_each_command():
     """By hand: n_missing counts questions in `score` and generations in `gate`."""
     text = str(explain_columns(["n_missing"]))
-    assert "Questions of the benchmark" in text
+    assert "Questions in the results" in text
     assert "gate: Generations of the candidate" in text
     assert explain_columns(["se", "df"])["column"].tolist() == ["se", "df"]
     # Lines are wrapped once for a narrow window: the first word of the next one does not fit.
