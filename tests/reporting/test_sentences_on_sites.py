@@ -286,7 +286,8 @@ def check_statement(site, text, reference=None, level=0.95):
         assert text.startswith(f"All benchmarks together say nothing of {who}")
         return
     on_all = {n for _, _, n in combined.values() if n > 1} == {len(site.benchmarks)}
-    start = "All benchmarks together," if on_all else "The benchmarks that two models have in common, taken together,"
+    some = "The benchmarks that two models have in common and on which their differences vary, taken together,"
+    start = "All benchmarks together," if on_all else some
     how = "by the mean of their differences" if site.comparable else "with equal weights of their tests"
     assert text.startswith(f"{start} {how}: {who}")
     sign = {model: combined[model][1] for model in adjusted if adjusted[model] < 1 - level}

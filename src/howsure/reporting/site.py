@@ -222,7 +222,11 @@ def _describe_reference(reference: str, counts: DecidedCounts, *, has_means: boo
     n_tested = counts.ahead + counts.behind + counts.undecided
     if not n_tested:
         return f"All benchmarks together say nothing of {reference.rstrip(',')}: {untested}."
-    which = "All benchmarks" if on_all else "The benchmarks that two models have in common, taken"
+    which = (
+        "All benchmarks"
+        if on_all
+        else "The benchmarks that two models have in common and on which their differences vary, taken"
+    )
     how = "by the mean of their differences" if has_means else "with equal weights of their tests"
     worse = f" and behind {counts.behind:,}" if counts.behind else ""
     rest = f"; {counts.undecided:,} cannot be distinguished from it" if counts.undecided else ""
