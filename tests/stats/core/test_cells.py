@@ -257,3 +257,16 @@ def test_a_difference_of_cells_has_twice_the_smaller_degrees_of_freedom():
     assert layout.df.tolist() == [[[2, 0]]]
     assert layout.variance[0, 0, 0] == pytest.approx(1 / 3 + 1 / 2)
     assert layout.mean_variance[0, 0, 0] == pytest.approx(1 / 9 + 1 / 4)
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan])
+def test_scores_that_are_not_there_are_failed_generations(nothing):
+    """By hand: of q the second of three failed, of r all did; the order keeps a failure beside wrong answers."""
+    made = Cells.from_scores("b", ["m"], ["p", "q", "r"], [[[1, 0], [1, nothing, 0], [nothing]]])
+    assert made.n.tolist() == [[2, 2, 0]]
+    assert made.failed.tolist() == [[0, 1, 1]]
+    assert made.outcomes.tolist() == [[2 + 4, 2 + 4 + 16, 1]]
+    result = hs.score(made)
+    assert (result["score"][0], result["n_missing"][0]) == (0.5, 1)
+    assert "2 generations without a score, left out" in result["note"][0]
+    assert Cells.from_scores("b", ["m"], ["p"], [[[1, 0]]]).failed is None

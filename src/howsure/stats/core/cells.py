@@ -6,6 +6,7 @@ files, machines or days merge into the cells of both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -217,20 +218,32 @@ class Cells:
         benchmark: str,
         models: Sequence[str],
         questions: Sequence[str],
-        scores: Sequence[Sequence[Sequence[float]]],
+        scores: Sequence[Sequence[Sequence[float | None]]],
     ) -> Cells:
-        """Make cells from single scores; `scores[model][question]` is a list that may be empty. For examples."""
-        n = np.array([[len(s) for s in row] for row in scores]).reshape(len(models), len(questions))
-        total = np.array([[float(sum(s)) for s in row] for row in scores]).reshape(n.shape)
-        total_sq = np.array([[float(sum(x * x for x in s)) for s in row] for row in scores]).reshape(n.shape)
-        minimum = np.array([[min(s, default=np.nan) for s in row] for row in scores], float).reshape(n.shape)
-        maximum = np.array([[max(s, default=np.nan) for s in row] for row in scores], float).reshape(n.shape)
-        digits = [[sum((1 + (x > 0.5)) * 4**j for j, x in enumerate(s)) for s in row] for row in scores]
+        """Make cells from single scores; `scores[model][question]` is a list that may be empty. For examples.
+
+        NaN and None are generations that failed.
+        """
+        shape = len(models), len(questions)
+        scored = [[[x for x in s if x is not None and not math.isnan(x)] for s in row] for row in scores]
+        n_made = np.array([[len(s) for s in row] for row in scores]).reshape(shape)
+        n = np.array([[len(s) for s in row] for row in scored]).reshape(shape)
         outcomes = None
-        if n.max(initial=0) <= MOST_OUTCOMES:
-            outcomes = np.array(digits, np.uint64).reshape(n.shape)
-        names = tuple(models), tuple(questions)
-        return cls(benchmark, *names, n, total, total_sq, minimum=minimum, maximum=maximum, outcomes=outcomes)
+        if n_made.max(initial=0) <= MOST_OUTCOMES:
+            digits = [[sum((1 + ((x or 0) > 0.5)) * 4**j for j, x in enumerate(s)) for s in row] for row in scores]
+            outcomes = np.array(digits, np.uint64).reshape(shape)
+        return cls(
+            benchmark,
+            tuple(models),
+            tuple(questions),
+            n,
+            np.array([[float(sum(s)) for s in row] for row in scored]).reshape(shape),
+            np.array([[float(sum(x * x for x in s)) for s in row] for row in scored]).reshape(shape),
+            failed=n_made - n if np.any(n < n_made) else None,
+            minimum=np.array([[min(s, default=np.nan) for s in row] for row in scored], float).reshape(shape),
+            maximum=np.array([[max(s, default=np.nan) for s in row] for row in scored], float).reshape(shape),
+            outcomes=outcomes,
+        )
 
     @cached_property
     def answered(self) -> NDArray[np.bool_]:
