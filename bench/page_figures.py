@@ -20,8 +20,10 @@ from howsure.stats.core.claims import WeightRule
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.gate import compare_with_baseline
+from howsure.stats.questions.items import fit_one_parameter
 from howsure.stats.repeats import repeats
 from howsure.stats.scores import score
+from published_results import load_published
 
 Array = NDArray[np.float64]
 
@@ -169,6 +171,28 @@ def consistency_of_many_answers() -> str:
     )
 
 
+def one_parameter_model() -> str:
+    """Abilities and difficulties from few generations of ten models of MATH-500, beside those from 1,100 of them."""
+    published = load_published("math500_cot")
+    p = published.total / np.maximum(published.n, 1)
+    scores = np.where((published.n > 0).all(axis=1), p.mean(axis=1), 0.0)
+    among = [i for i in np.argsort(scores) if 0.05 < scores[i] < 0.95]
+    p = p[[among[round(place)] for place in np.linspace(0, len(among) - 1, 10)]]
+    truth = fit_one_parameter(_draw(p, 1100, np.random.default_rng(0)))
+    varied = (p.mean(axis=0) >= 0.05) & (p.mean(axis=0) <= 0.95)
+    spreads, covered = [], []
+    for k in (1, 3, 10):
+        fits = [fit_one_parameter(_draw(p, k, np.random.default_rng([k, seed]))) for seed in range(5)]
+        spreads.append(_format(float(np.mean([fit.ability.std() for fit in fits]) / truth.ability.std()), 2))
+        off = [np.abs(fit.difficulty - truth.difficulty) <= 1.96 * fit.se for fit in fits]
+        covered.append(float(np.mean(np.array(off)[:, varied])))
+    return (
+        f"abilities of ten models of MATH-500 have {spreads[0]}, {spreads[1]} and {spreads[2]} of their spread at 1, 3"
+        f" and 10 generations, and intervals of difficulties cover {_format(min(covered), 2)} to"
+        f" {_format(max(covered), 2)}"
+    )
+
+
 def heavy_tails_of_prompts() -> str:
     """The chi-square interval of a variance of 20 effects that follow t with 5 degrees of freedom: 20,000 draws."""
     variance = stats.t.rvs(5, size=(20_000, 20), random_state=np.random.default_rng(5)).var(axis=1, ddof=1)
@@ -217,6 +241,7 @@ FIGURES: tuple[tuple[str, Callable[[], str]], ...] = (
     ("methods/repeats.md", counted_degrees_of_freedom),
     ("methods/plans.md", power_with_few_clusters),
     ("methods/questions.md", consistency_of_many_answers),
+    ("methods/questions.md", one_parameter_model),
     ("methods/prompt_variants.md", heavy_tails_of_prompts),
     ("gate.md", prompts_of_their_own),
     ("review.md", stopping_at_the_first_wrong_label),

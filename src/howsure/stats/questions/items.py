@@ -118,15 +118,13 @@ def fit_one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
     Notes
     -----
     The pseudo generations shift all probabilities of a question towards one half, and shrink abilities and
-    difficulties: their standard deviation is .64, .80 and .90 times that from many generations, with 10 models and 1, 3
-    and 10 generations (published answers to 500 questions; .45, .64 and .78 with 13 models on 30 hard questions). The
-    order is not affected; compare values only between fits of similar numbers of models and generations.
+    difficulties: the standard deviation of abilities is .74, .89 and .96 times that from 1,100 generations, with 10
+    models, 500 questions and 1, 3 and 10 generations (published answers, bench/page_figures.py). The order is not
+    affected; compare values only between fits of similar numbers of models and generations.
 
-    Standard errors assume the 1PL model and ignore this bias. Where models differ in more than ability, nominal 95 %
-    intervals of difficulties between .05 and .95 cover the difficulties from 1,100 generations with probability .91 to
-    .94 (10 models, 500 questions, 1 to 10 generations), .97 (38 models) and .65 to .73 (13 models, 30 hard questions).
-    A sandwich estimator does not help (.78, .87 and .95 in the first case, .45 to .82 in the last), because the error
-    is a bias.
+    Standard errors assume the 1PL model and ignore this bias. On these answers nominal 95 % intervals of difficulties
+    cover those from 1,100 generations with probability .95 to .97; where models differ in more than ability, and where
+    few models answered hard questions, they may cover less.
 
     References
     ----------
