@@ -92,3 +92,17 @@ def test_a_dry_run_counts_what_of_the_budget_is_spent(howsure, tmp_path):
     _, _, err = howsure("run", tmp_path / "exp.yaml", "-o", tmp_path / "run", "--dry-run")
     assert made == 40
     assert "budget {calls: 70}, of which 30 is left, is below the estimate: it ends the run after about 50 %" in err
+
+
+def test_the_table_after_a_run_says_what_score_says_and_the_run_has_not_said(howsure, tmp_path):
+    """Of 1,000 generations in stages the table counts fewer, the effective number: without the line it is a wrong number."""
+    file = tmp_path / "exp.yaml"
+    file.write_text(
+        "benchmark: {name: population, size: 100}\nmodels: [simulated/medium]\ngenerations: 10\nallocate: adaptive\n"
+    )
+    code, out, err = howsure("run", file, "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["n_generations"] < 1000
+    assert err.count("n is the effective number of generations") == 1
+    _, _, later = howsure("score", tmp_path / "exp")
+    assert later.count("n is the effective number of generations") == 1

@@ -346,6 +346,7 @@ def run(
     """
     import howsure as hs
     from howsure.api.run_folders import name_folder, sample_experiment
+    from howsure.store.manifest import load as load_manifest
     from howsure.store.responses import read as read_rows
 
     folder = output or name_folder(experiment, simulate=simulate)
@@ -385,9 +386,13 @@ def run(
             experiment, folder, retry=retry is not None, shard=shard, simulate=simulate, lines=lines
         )
     if not json_lines and code != INTERRUPTED and read_rows(folder, ["model"]).num_rows:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HowsureWarning)  # the run has just printed them
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HowsureWarning)
             result = hs.score(folder, borrow=reference, claim=claim, level=level)
+        printed = load_manifest(folder).warnings  # by this run, or by an earlier one
+        for one in caught:
+            if not any(line in str(one.message) for line in printed):
+                warnings.warn(one.message, stacklevel=2)
         print_result(result, form)
     sys.exit(code)
 
