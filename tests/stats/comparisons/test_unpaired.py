@@ -1,6 +1,7 @@
 """The comparison without pairing: Welch's test by scipy, by hand, and models whose standard error is 0."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,7 +38,8 @@ def test_of_new_questions_it_is_welchs(counts):
     assert row["difference"] == pytest.approx(x.mean() - y.mean())
     assert (row["n_questions_a"], row["n_questions_b"], row["n_questions_paired"]) == (*counts, 0)
     assert math.isnan(row["variance_ratio"])
-    assert row["note"] == "no question in common: only the unpaired comparison is possible"
+    few = "; fewer than 5 degrees of freedom: read the interval with care" if theirs.df < 5 else ""
+    assert row["note"] == f"no question in common: only the unpaired comparison is possible{few}"
 
 
 def test_of_these_questions_the_errors_are_those_of_their_generations():
@@ -52,7 +54,7 @@ def test_of_these_questions_the_errors_are_those_of_their_generations():
     half = stats.t.ppf(0.975, result.df[0]) * math.sqrt(sum(each))
     assert (result["low"][0], result["high"][0]) == pytest.approx((difference - half, min(difference + half, 1)))
     assert result["variance_ratio"] == pytest.approx(result.variance / result.paired.variance)
-    assert result["note"].tolist() == ["the same questions: the paired comparison is the one to report"]
+    assert result["note"][0].split("; ")[0] == "the same questions: the paired comparison is the one to report"
 
 
 @pytest.mark.parametrize(("n_a", "n_b", "is_single"), [(1, 3, True), (3, 1, True), (2, 3, False), (3, 2, False)])
@@ -67,7 +69,10 @@ def test_two_common_questions_of_three_are_not_the_same_questions():
     columns = compare_unpaired(Cells.from_scores("b", ["a", "b"], list("pqrs"), scores), "a", "b").columns()
     assert {len(values) for values in columns.values()} == {1}
     assert (columns["n_questions_paired"][0], columns["difference_paired"][0]) == (2, 0)
-    assert columns["note"][0] == "some questions are not common: the two differences are on different questions"
+    assert columns["note"][0].split("; ") == [
+        "some questions are not common: the two differences are on different questions",
+        "fewer than 5 degrees of freedom: read the interval with care",
+    ]
 
 
 def test_two_right_answers_are_no_certainty():
@@ -122,3 +127,16 @@ def test_columns_are_those_of_two_models_of_three_at_the_level():
     assert "some questions are not common" in columns["note"][0]
     wide = compare_unpaired(cells, "a", "b", level=0.99).columns()
     assert wide["high"][0] > compare_unpaired(cells, "a", "b", level=0.8).columns()["high"][0]
+
+
+def test_few_clusters_are_noted():
+    """Three clusters have few degrees of freedom, 40 questions of their own many; these questions have no clusters."""
+    right = (np.arange(80).reshape(2, 40) % 17 % 3 > 0).astype(float)
+    names = ("a", "b"), tuple(f"q{i}" for i in range(40))
+    single = Cells("b", *names, np.ones((2, 40), int), right, right)
+    clustered = replace(single, clusters=tuple(f"c{i // 15}" for i in range(40)))
+    notes = [compare_unpaired(cells, "a", "b").columns()["note"][0] for cells in (single, clustered)]
+    for words in ("questions in clusters: the error is for new clusters", "fewer than 5 degrees of freedom"):
+        assert [words in note for note in notes] == [False, True]
+    these = compare_unpaired(clustered, "a", "b", claim="these-questions").columns()["note"][0]
+    assert "clusters" not in these

@@ -19,7 +19,7 @@ import numpy as np
 from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import Claim
-from howsure.stats.core.intervals import Interval, interval
+from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import Scores, score
 
@@ -160,6 +160,10 @@ class UnpairedComparison(Result):
                     "a model without variation: the limits are combined from those of both scores": ~between.flat
                     & self._is_without_variation,
                     "no variation was seen: no interval": between.flat,
+                    "questions in clusters: the error is for new clusters": np.full(
+                        1, self.scores.n_clusters is not None and self.scores.claim != "these-questions"
+                    ),
+                    FEW_DF: is_few_df(between),
                 }
             ),
         )
