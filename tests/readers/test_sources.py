@@ -423,3 +423,16 @@ def test_a_pickle_is_refused_with_what_to_write_instead(tmp_path, suffix, protoc
     path.write_bytes(pickle.dumps({"model": ["a"], "question": ["1"], "score": [1]}, protocol=protocol))
     with pytest.raises(InputError, match=r"a pickle, which is not read.*frame.to_parquet"):
         hs.read(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv.bz2", "a.csv.xz", "a.zip", "a.csv.zst"])
+def test_a_compressed_file_that_is_not_read_is_said_to_be_one(tmp_path, name):
+    """In a folder it was left out in silence."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"model": ["a"], "id": [1], "score": [1]})
+    table.to_csv(tmp_path / name)
+    with pytest.raises(InputError, match="a compressed file, which is not read; unpack it"):
+        hs.read(tmp_path / name)
+    table.to_csv(tmp_path / "b.csv")
+    with pytest.warns(HowsureWarning, match=f"1 file that no reader recognises: {name}"):
+        hs.read(tmp_path).cells()

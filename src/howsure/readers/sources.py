@@ -57,6 +57,8 @@ Part = TypeVar("Part")
 _LOG_KINDS = ("json", "zip", "parquet")
 #: Endings of experiments.
 _YAML_SUFFIXES = frozenset({".yaml", ".yml"})
+#: The first bytes of compressed files that are not read: zstd, bzip2, xz, 7z and zip.
+_PACKED = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"PK\x03\x04")
 #: The first bytes of a pickle.
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 #: Files and folders that only an environment of Python has: of venv, and of conda.
@@ -583,8 +585,20 @@ def _build_unknown_file_error(path: Path) -> InputError:
         if _PICKLE.match(content.read(2)):
             remedy = "write the data frame with frame.to_parquet('rows.parquet'), or give the frame to howsure.read"
             return InputError("a pickle, which is not read since it may run code", where=str(path), remedy=remedy)
+    if _is_packed(path):
+        remedy = "unpack it, and give what is inside; of tables, gzip is read (.csv.gz)"
+        return InputError("a compressed file, which is not read", where=str(path), remedy=remedy)
     remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
     return InputError("no reader recognises this file, and it is no table", where=str(path), remedy=remedy)
+
+
+def _is_packed(path: Path) -> bool:
+    """Return whether a file is compressed in a form in which no table is read."""
+    try:
+        with path.open("rb") as content:
+            return content.read(6).startswith(_PACKED)
+    except OSError:
+        return False
 
 
 def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[InputError]) -> Iterator[_Candidate]:
@@ -618,7 +632,7 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
             waiting += children if parts is None else []
         elif logs is None and is_table(one) and (one.suffix != ".json" or _has_results(one, options)):
             yield _make_table_candidate(one, options, is_optional=True)
-        elif logs is None and one.name not in _COMPANIONS and FileHead(one).kind in _LOG_KINDS:
+        elif logs is None and one.name not in _COMPANIONS and (FileHead(one).kind in _LOG_KINDS or _is_packed(one)):
             unknown.append(one.name)
 
 

@@ -264,6 +264,17 @@ def rewrite(folder, change):
         file.write_text("\n".join(lines))
 
 
+def test_a_log_of_lm_eval_without_scores_has_no_other_scorer(tmp_path):
+    """Where it only predicted, the harness states the metric bypass."""
+    harness(tmp_path / "a")
+    harness(tmp_path / "b", date="2026-11-21T10-00-00.000001")
+    rewrite(tmp_path / "b", lambda record: json.loads(json.dumps(record).replace("exact_match", "bypass")))
+    with pytest.warns(HowsureWarning) as caught:
+        cubes = hs.read(tmp_path / "a").cubes() + hs.read([tmp_path / "a", tmp_path / "b"]).cubes()
+    assert {cube.models for cube in cubes} == {("m",)}
+    assert not any("no scorer in common" in str(one.message) for one in caught)
+
+
 def test_revisions_and_numbers_of_examples_of_lm_eval(tmp_path):
     def state_revision(record):
         if "config" in record:

@@ -84,11 +84,12 @@ class LmEvalReader(LogReader):
         """Return what the results json states; the file is read through only for what it does not state."""
         run = _find_run(path)
         model = ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=max(run.repeats, 1))
+        scorers = run.scorers or tuple(_sort_scorers(SampleSurvey(path), run))
         return LogInfo(
             run=run.identify(run.task_hash or SampleSurvey(path).task_hash),
             models={run.model: model},
             benchmarks={run.task: run.source},
-            scorers=run.scorers or tuple(_sort_scorers(SampleSurvey(path), run)),
+            scorers=tuple(name for name in scorers if not name.startswith(BYPASS)),
             created=run.created,
             conditions=run.conditions,
             prompts=run.prompts,
