@@ -97,7 +97,16 @@ def init(
         models="\n".join(f"  - {_describe_model(model, base_url, key_env)}" for model in models),
         generations=generations,
     )
-    experiment = parse_experiment(text, where=str(path), base=path.parent)
+    try:
+        experiment = parse_experiment(text, where=str(path), base=path.parent)
+    except InputError as error:
+        if not error.what.startswith("no endpoint is known"):
+            raise
+        # The file with the line of the message is not written.
+        remedy = (
+            "give its address as base_url (--base-url http://localhost:8000/v1), or name it openai/NAME and the like"
+        )
+        raise InputError(error.what, where="models", remedy=remedy) from None
     if spec.startswith("{"):
         build_plans(experiment)  # a file of questions is read, so that the experiment runs
     with replace_file(path) as new:
