@@ -42,7 +42,7 @@ for a problem.
 """
 _AGENTS = """# For coding agents
 
-`howsure skill` prints this guide as a skill file, and `llms.txt` beside the pages of the site lists them. Commands
+`howsure skill` prints this guide as a skill file, and the file `llms.txt` of the site lists its pages. Commands
 print rows for programs with `--format json`; a number that the data cannot say is null, and `note` says why.
 
 ## The guide
