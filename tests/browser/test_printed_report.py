@@ -53,6 +53,24 @@ def test_no_page_of_many_models_is_nearly_empty(window, tmp_path, is_drawn):
     assert len(heights) < 18
 
 
+def test_marks_of_a_tall_figure_are_as_wide_as_its_axes_on_paper(window, tmp_path):
+    """Marks are on a canvas and names and axes beside them: on paper the canvas alone was made narrower."""
+    cells = simulated([f"m{i}" for i in range(12)], 40, 3)
+    path = tmp_path / "report.html"
+    build_page(ReportData([cells])).save(path)
+    window.open(path.as_uri())
+    window.draw_all()
+    window.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        widths = window.value("""[...document.querySelectorAll(".drawing")].filter(d => d.querySelector("canvas"))
+          .map(d => ["canvas", "svg"].map(tag => d.querySelector(tag).getBoundingClientRect().width))""")
+    finally:
+        window.call("Emulation.setEmulatedMedia", media="")
+    assert widths
+    for canvas, svg in widths:
+        assert canvas == pytest.approx(svg, abs=1)
+
+
 @pytest.mark.long
 def test_nothing_on_paper_is_wider_than_the_sheet(window, tmp_path):
     """A browser makes the whole page smaller, text and all, where one element is wider than the sheet."""

@@ -301,6 +301,8 @@
       mode: "vega-lite", ast: true, actions: false, defaultStyle: false, tooltip: tooltip(figure, spec), logLevel: 1,
       renderer: figure.dataset.renderer, loader: { load: refuse, sanitize: refuse, http: refuse, file: refuse },
     }).then((result) => {
+      // Vega states the width of a canvas on fine screens only; on paper it is made smaller as the drawing of the text is.
+      for (const canvas of box.querySelectorAll("canvas")) canvas.style.width ||= `${canvas.width}px`;
       // What must be scrolled can be reached by the keyboard.
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       views.set(figure, { width, finalize: () => result.finalize() });
