@@ -78,6 +78,15 @@ def test_columns_with_a_choice_each_are_the_choices(tmp_path, columns, target):
     assert plan.questions[0].choices == ("Bergen", "Bodo", "Vik", "Oslo")
 
 
+@pytest.mark.parametrize(("targets", "scorer"), [("18", "numeric"), ("Yes", "yes-no"), ("Oslo", None)])
+def test_init_names_the_scorer_of_targets_that_are_numbers_or_yes_and_no(tmp_path, targets, scorer):
+    file = tmp_path / "q.csv"
+    file.write_text(f"question,answer\nWhich is it?,{targets}\n")
+    [plan] = build_plans(load_experiment(hs.init(tmp_path / "exp.yaml", benchmark=str(file))))
+    assert plan.benchmark.source["scorer"] == (scorer or "normalised")
+    assert ("scorer" in (tmp_path / "exp.yaml").read_text()) == (scorer is not None)
+
+
 @pytest.mark.parametrize("columns", [["A", "C"], ["option2", "option3"], ["1", "2"], ["E", "F"]])
 def test_columns_that_are_not_all_choices_are_none(tmp_path, columns):
     file = tmp_path / "q.csv"

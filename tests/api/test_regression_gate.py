@@ -281,7 +281,9 @@ def test_a_warning_of_a_sampled_candidate_is_issued_once(tmp_path):
     files = []
     for name, template in (("base", "Q: {question}"), ("new", "{question} Answer:")):
         files.append(tmp_path / f"{name}.yaml")
-        source = f'{{file: {bank}, id: id, question: question, target: answer, template: "{template}"}}'
+        source = (
+            f'{{file: {bank}, id: id, question: question, target: answer, scorer: numeric, template: "{template}"}}'
+        )
         files[-1].write_text(f"benchmark: {source}\nmodels: [simulated/medium]\ngenerations: 4\n")
     baseline = hs.run(files[0])
     rounds = []

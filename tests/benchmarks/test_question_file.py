@@ -45,6 +45,31 @@ def write(path, rows):
     return path
 
 
+@pytest.mark.parametrize(
+    ("targets", "scorer"),
+    [
+        (["18", "1,250", "-0.5"], "numeric"),
+        ([3, 4.5], "numeric"),
+        (["yes", "No", "yes"], "yes-no"),
+        (["True", "false"], "yes-no"),
+        (["18", "eighteen"], None),
+        (["18", "3,5"], None),
+        (["yes", "no", "Oslo"], None),
+    ],
+)
+def test_a_file_whose_targets_are_numbers_or_yes_and_no_without_a_scorer_says_so(tmp_path, targets, scorer):
+    write(tmp_path / "t.jsonl", [{"question": f"Which is {i}?", "answer": one} for i, one in enumerate(targets)])
+    spec = {"file": "t.jsonl", "question": "question", "target": "answer"}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HowsureWarning)
+        for more in ({}, {"scorer": "normalised"}, {"answer": "contains"}):
+            load(spec | more, base=tmp_path)
+    lines = [str(one.message) for one in caught]
+    kind = {"numeric": "a number", "yes-no": "yes or no"}.get(scorer)
+    what = f"t.jsonl: every right answer is {kind}, and no scorer is named: normalised reads an answer as a text"
+    assert lines == ([f"{what}; write scorer: {scorer}, or scorer: normalised to keep it"] if scorer else [])
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
 def test_the_three_formats_say_the_same(tmp_path, suffix):
     write(tmp_path / f"sums{suffix}", ROWS)
@@ -753,7 +778,7 @@ def test_fields_of_choices_that_no_model_sees_are_warned_of(tmp_path, row, chang
     [
         ({}, True),
         ({"scorer": "contains"}, True),
-        ({"target": "answer.value"}, False),
+        ({"target": "answer.value", "scorer": "numeric"}, False),
         ({"scorer": "drop"}, False),  # whose published targets are objects
     ],
 )

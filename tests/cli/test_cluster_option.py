@@ -146,7 +146,7 @@ def test_a_run_of_a_file_with_clusters_keeps_them(ask, tmp_path):
         for i in range(12)
     ]
     (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    fields = "file: b.jsonl, id: id, question: text, target: label"
+    fields = "file: b.jsonl, id: id, question: text, target: label, scorer: yes-no"
     for name, more in (("with", ", cluster: passage"), ("without", "")):
         text = f"{{benchmark: {{{fields}{more}}}, models: [simulated/medium], generations: 2}}"
         (tmp_path / "e.yaml").write_text(text)

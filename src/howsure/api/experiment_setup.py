@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from howsure.errors import InputError
+from howsure.errors import HowsureWarning, InputError
 
 if TYPE_CHECKING:
     from howsure.sample.experiment_checks import ExperimentChecks
@@ -141,7 +142,7 @@ def _write_value(text: str | Sequence[str]) -> str:
 def _describe_benchmark(benchmark: str, base: Path) -> str:
     """Return a benchmark as a value of YAML: a name that exists, or a file with its fields."""
     from howsure.benchmarks import describe_benchmarks, is_inspect_task
-    from howsure.benchmarks.question_file import find_fields
+    from howsure.benchmarks.question_file import NO_SCORER, find_fields, from_file, suggest_scorer
     from howsure.tables.table_files import find_file_format
 
     if is_inspect_task(benchmark):
@@ -150,7 +151,13 @@ def _describe_benchmark(benchmark: str, base: Path) -> str:
         describe_benchmarks(benchmark)
         return _write_value(benchmark)
     file = Path(benchmark)
-    return _write_flow({"file": _name_from(file, base), **find_fields(file)})
+    spec = {"file": _name_from(file, base), **find_fields(file)}
+    with warnings.catch_warnings(record=True) as caught:  # the experiment is read again, with the scorer
+        warnings.simplefilter("always", HowsureWarning)
+        questions = from_file(spec, base=base).questions
+    if any(NO_SCORER in str(one.message) for one in caught):
+        spec["scorer"] = str(suggest_scorer(questions))
+    return _write_flow(spec)
 
 
 def _name_from(file: Path, base: Path) -> str:

@@ -36,16 +36,20 @@ from howsure.tables.table_files import PlacedRow, read_regular_file, read_rows
 
 __all__ = [
     "FILE_KEYS",
+    "NO_SCORER",
     "FileSpec",
     "build_benchmark",
     "complete_file_spec",
     "find_fields",
     "from_file",
     "parse_file_spec",
+    "suggest_scorer",
 ]
 
 #: Scorer of answers that are texts, where none is named.
 DEFAULT_SCORER = "normalised"
+#: Part of the warning that another scorer reads such targets.
+NO_SCORER = "no scorer is named"
 _CHOICE_TEMPLATE = "{question}\n{choices}"
 #: Scorers that compare an answer with the text of the target.
 _TEXT_SCORERS = ("normalised", "exact", "contains", "f1", "maths", "list", "yes-no")
@@ -86,6 +90,9 @@ _NAME_CHOICES = "name the field with the choices: choices: FIELD, or one for eac
 #: A label of a choice in the text of a question, such as "A)", "(B)" or "c." at the start of a line.
 _LABEL_IN_TEXT = re.compile(r"(?:^|[\s(\[])[A-Z](?:[).:\]]|\s-\s)|^\s*[a-z][).]\s", re.MULTILINE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]+)*")
+#: A target that is a number, and those that are yes or no.
+_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
+_YES_NO = frozenset({"yes", "no", "true", "false", "maybe"})
 #: A field in braces in a template. Braces after a command of LaTeX, and doubled ones, are no fields.
 _TEMPLATE_FIELD = re.compile(r"(?<![\w{\\}])\{([A-Za-z_]\w*)\}(?!\})")
 
@@ -174,7 +181,8 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     if not parsed.form.choice_fields:
         first_row = next(iter(read_rows(path, content, where=parsed.keys["file"], what="benchmark")), ("", {}))[1]
         for what in (
-            _describe_unseen_choices(spec, first_row, benchmark.questions),
+            _describe_unseen_choices(spec, first_row, benchmark.questions)
+            or _describe_better_scorer(spec, benchmark.questions),
             _describe_target_object(first_row, parsed.form, benchmark.questions[0].target),
         ):
             if what:
@@ -183,6 +191,30 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     names: dict[str, str] = {key: Path(parsed.keys[key]).name for key in ("file", "shots_file") if key in parsed.keys}
     source = {**benchmark.source, **names, "kind": "file", "sha256": hashlib.sha256(content).hexdigest()}
     return replace(benchmark, source=source | {"spec": json.dumps(dict[str, object](spec) | names, ensure_ascii=False)})
+
+
+def suggest_scorer(questions: Sequence[Question]) -> str | None:
+    """Return the scorer of questions without choices whose targets are all numbers, or all yes or no; else None.
+
+    >>> [suggest_scorer([Question("q", "?", target)]) for target in ("1,250", "Yes", "Oslo")]
+    ['numeric', 'yes-no', None]
+    """
+    if any(question.choices for question in questions):
+        return None
+    targets = [question.target.strip() for question in questions]
+    if all(map(_NUMBER.fullmatch, targets)):
+        return "numeric"
+    return "yes-no" if _YES_NO.issuperset(map(str.casefold, targets)) else None
+
+
+def _describe_better_scorer(spec: Mapping[str, object], questions: Sequence[Question]) -> str:
+    """Return what says that another scorer than the default reads such targets, if the spec names none; or ""."""
+    better = suggest_scorer(questions)
+    if better is None or not {"scorer", "answer"}.isdisjoint(spec):
+        return ""
+    kind = "a number" if better == "numeric" else "yes or no"
+    what = f"every right answer is {kind}, and {NO_SCORER}: {DEFAULT_SCORER} reads an answer as a text"
+    return f"{what}; write scorer: {better}, or scorer: {DEFAULT_SCORER} to keep it"
 
 
 def _describe_unseen_choices(
