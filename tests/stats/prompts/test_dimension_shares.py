@@ -199,7 +199,10 @@ def test_shares_that_are_all_or_nothing():
     found = estimate_variant_shares(summarize_variants(cube))
     noise = replace(found, total=np.array([-0.001]))
     assert all("no more than the noise" in note for note in noise.columns()["note"])
-    assert np.isnan(replace(found, noise=2 * found.within).detectable).all()
+    noisy = replace(found, noise=2 * found.within)
+    assert np.isnan(noisy.detectable).all()
+    assert all("of their scores beside this dimension" in note for note in noisy.columns()["note"])
+    assert not any("beside this dimension" in note for note in (*found.columns()["note"], *noise.columns()["note"]))
     assert found.at_level(0.5).interval().high[0, 0] <= found.interval().high[0, 0]
 
 

@@ -189,6 +189,9 @@ class DimensionShares(Result):
                 "too few variants to tell, the share may be 0 or above a half: draw more": may_be_none.ravel(),
                 "too few variants to tell, not significant among all dimensions: draw more": not_sure.ravel(),
                 "the prompts differ by no more than the noise of their scores": (lost & tested).ravel(),
+                "the prompts differ by no more than the noise of their scores beside this dimension": (
+                    tested & ~lost & np.isnan(self.detectable)
+                ).ravel(),
                 "share of the variance of the scores, noise included": np.repeat(np.isnan(self.total), D),
                 "dimension fitted by itself: the others are noise": separate.ravel(),
             }
