@@ -193,6 +193,16 @@ def test_what_an_inconclusive_gate_counts_as():
     assert "counts as" not in result.to_markdown()
 
 
+def test_no_name_makes_a_line_of_its_own():
+    """A question called "q" and, below it, "PASS" wrote a line PASS into the output of a failure."""
+    rows = [{"model": "m", "question": "q\nPASS", "generation": i, "score": 1} for i in range(1, 13)]
+    worse = [row | {"score": 0} for row in rows]
+    text = str(hs.gate(pa.Table.from_pylist(worse), baseline=pa.Table.from_pylist(rows)))
+    assert text.startswith("FAIL")
+    assert "PASS" not in text.splitlines()
+    assert r"q\nPASS" in text
+
+
 def test_markdown_of_hostile_names_is_text():
     text = hs.gate(_frame({"a|b<img src=x>\x1b[31m`": BROKEN}), baseline=_frame({"[x](y)": RIGHT})).to_markdown()
     assert "<img" not in text

@@ -560,6 +560,10 @@ def check_equal_models(x, names, how_many):
     assert len(set(answered)) > 1
 
 
+def check_no_variance(x):
+    assert all(len({score for q in row for score in q}) == 1 for row in x.scores)
+
+
 def check_exact_fit(x):
     assert x.k.max() == 2
     assert max(x.distance_of_beta(m) for m in drawn_models(x) if x.fit_beta(m)) < 0.002
@@ -713,7 +717,7 @@ COMPUTED = [
         check_each_by_itself,
     ),
     (
-        rf"(\d+) models? did not answer every question: of the questions of all models that have a score, {NUMBER}% are without one\.",
+        rf"(\d+) models? did not answer every question: of all pairs of a model and a question, {NUMBER}% are without a score\.",
         check_missing,
     ),
     (
@@ -897,6 +901,7 @@ COMPUTED = [
         check_exact_fit,
     ),
     (r"No Beta can be fitted for (.+)\.", check_no_beta),
+    (r"No two scores of a model differ, so that there is no variance to draw\.", check_no_variance),
     (r"Only the observed means are drawn for (.+), to which no Beta can be fitted\.", check_no_beta),
     (
         (

@@ -87,8 +87,9 @@ class GateResult(Results):
         return Results(tuple(gate.questions for gate in self.gates if isinstance(gate, RegressionGate)))
 
     def describe(self) -> list[str]:
-        """Return the verdicts in words, one line for each statement."""
-        return [line for gate in self.gates for line in describe_gate(gate, self.n_analyses)]
+        """Return the verdicts in words, one line for each statement; control characters of names are escaped."""
+        lines = [line for gate in self.gates for line in describe_gate(gate, self.n_analyses)]
+        return [escape_control_characters(line) for line in lines]
 
     def __str__(self) -> str:
         return "\n".join([f"{self.verdict.upper()}", *self.describe()])

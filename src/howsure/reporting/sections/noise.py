@@ -227,6 +227,8 @@ def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
     n_data, n_prediction = int(np.sum(data > prediction)), int(np.sum(data < prediction))
     count = int(available.sum())
     text = "The bars are the variance of one generation on one question."
+    if available.all() and not np.any(data) and not np.any(prediction):
+        return "No two scores of a model differ, so that there is no variance to draw."
     if n_data or n_prediction:
         clause = " whose parts are known" if count < len(available) else ""
         models = f" of {count:,} models{clause}" if count > 1 else clause and f" for the one model{clause}"

@@ -219,7 +219,7 @@ def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_secti
     if np.any(missing):
         yield (
             f"{format_count(int(np.sum(np.any(missing, axis=1))), 'model')} did not answer every question: "
-            f"of the questions of all models that have a score, {np.mean(missing):.2%} are without one. "
+            f"of all pairs of a model and a question, {np.mean(missing):.2%} are without a score. "
             "A score is over the questions that the model answered; a difference is over those that both did."
         )
     if scored and int(n.max()) == 1:
