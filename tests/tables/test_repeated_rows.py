@@ -101,3 +101,13 @@ def test_an_id_of_each_row_is_no_question_where_another_column_has_them(tmp_path
     cells, lines = read(write(tmp_path / "t.csv", rows))
     assert (cells.questions, cells.n.tolist()) == (("0", "1", "2", "3"), [[1] * 4] * 2)
     assert "the questions are in column 'inputs.example.id'" in lines
+
+
+@pytest.mark.parametrize("other", ["index", "doc.idx"])
+@pytest.mark.parametrize("name", ["id", "question_id"])
+def test_a_running_number_beside_ids_that_no_two_models_share_is_no_question(tmp_path, name, other, recwarn):
+    """By hand: the models answered other questions, which the rows of each model number."""
+    rows = [{name: f"{model}{i}", other: i, "model": model, "score": i % 2} for model in "ab" for i in range(4)]
+    [cells] = hs.read(write(tmp_path / "t.csv", rows))
+    assert len(cells.questions) == 8
+    assert not any("the questions are in column" in str(one.message) for one in recwarn)

@@ -36,6 +36,8 @@ __all__ = [
 MODEL_SETTING = "model and settings"
 #: Columns of texts, which tell no rows apart.
 _TEXTS = frozenset(normalise_name(name) for names in TEXT_ALIASES.values() for name in names)
+#: Normalised names of columns that number rows, also those of models that answered other questions.
+_RUNNING_NUMBERS = frozenset({"idx", "index", "questionno", "questionnumber"})
 #: Largest number of values of a column that tells rows apart, and of their characters.
 _MOST_VALUES, _MOST_CHARACTERS = 50, 60
 #: Number of rows in which columns with few values are looked for, and in which repeats are counted.
@@ -65,7 +67,13 @@ def find_shared_question(
     The other column has the name of one of questions, and each of several models has a row for each of its values.
     """
     columns = table_columns.columns
-    others = find_question_columns(_list_unused(rows, table_columns))
+    if normalise_name(columns.get("question", "")) != "id":
+        return table_columns
+    others = [
+        column
+        for column in find_question_columns(_list_unused(rows, table_columns))
+        if normalise_name(column.rpartition(".")[2]) not in _RUNNING_NUMBERS
+    ]
     if not others or "question" in options.columns or not {"model", "question"} <= columns.keys() or _is_large(rows):
         return table_columns
     types = read_column_types(rows)
