@@ -268,6 +268,13 @@ def test_models_benchmarks_and_runs_in_the_names_of_folders_and_files(tmp_path, 
     assert {int(n) for each in cells.values() for n in each.n.flat} == {n_runs}
 
 
+def test_files_of_one_name_in_folders_of_dates_and_models_are_models(tmp_path):
+    for place in ("2026-01/gpt", "2026-02/llama"):
+        write(tmp_path / f"all/{place}/results.csv", scores(10))
+    [cells] = hs.read(tmp_path / "all")
+    assert cells.models == ("gpt", "llama")
+
+
 def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):
     for benchmark, n in (("gsm8k", 8), ("mmlu", 30)):
         write(tmp_path / f"gpt/{benchmark}.csv", scores(n))

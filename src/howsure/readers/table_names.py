@@ -204,7 +204,10 @@ def _place_files(files: Sequence[_File]) -> list[_File]:
     # What is left out must not be what tells two files apart, other than as runs.
     n_different = len({(path, *sorted(runs.keys() & set(parts))) for path, parts in zip(left, paths, strict=True)})
     is_flat = len({file.parent for file in files}) == 1
-    if left == paths or n_different < len(files) or not (all(left) or (not any(left) and not is_flat)):
+    # Nothing links files of which no two have a folder or a name in common: they stay as they are.
+    places = set(left)
+    is_unlinked = len({path[:-1] for path in places}) == len({path[-1:] for path in places}) == len(places) > 1
+    if left == paths or is_unlinked or n_different < len(files) or not (all(left) or (not any(left) and not is_flat)):
         return list(files)
     return [
         replace(file, parent=root.joinpath(*path[:-1]), stem=path[-1] if path else root.name)
