@@ -272,7 +272,8 @@ def test_files_of_one_name_in_folders_of_dates_and_models_are_models(tmp_path):
     for place in ("2026-01/gpt", "2026-02/llama"):
         write(tmp_path / f"all/{place}/results.csv", scores(10))
     [cells] = hs.read(tmp_path / "all")
-    assert cells.models == ("gpt", "llama")
+    # by the folder above both: the name was that of one of the dates, another in each process
+    assert (cells.benchmark, cells.models) == ("all", ("gpt", "llama"))
 
 
 def test_a_folder_of_one_model_with_a_file_per_benchmark(tmp_path):

@@ -282,7 +282,7 @@ def _name_group(group: Sequence[_File], files: Sequence[_File]) -> Mapping[Path,
         [file] = group
         return {file.path: _name_single(file, files)}
     if len(stems) == 1:
-        parent = next(iter(folders)).parent.name or group[0].stem
+        parent = _name_common({folder.parent for folder in folders}) or group[0].stem
         is_only = all(file.stem in stems for file in files)
         benchmark = parent if is_only and _is_general(group[0].stem) else group[0].stem
         return {file.path: (benchmark, file.folder) for file in group}
