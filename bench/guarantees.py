@@ -50,7 +50,7 @@ MODULES = (
     "clustered",
     "few_differences",
     "counts",
-    "these_questions",
+    "small_designs",
     "rank_sets",
     "plans",
     "plans_with_prompts",

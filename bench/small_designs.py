@@ -1,0 +1,127 @@
+"""Coverage of the default interval of a score of 0 and 1, where there are few questions or few of them vary.
+
+On these very questions: the same ones each time, generations drawn from the probability of each. The rule in force
+takes the narrower of two intervals, Wilson's for as many independent answers and the exact one of binomial answers.
+The first alone is shown beside it; an interval that is not there covers nothing.
+
+On new questions: each drawn anew from a population, some of them of two kinds, of which the rarer may not be among few
+questions. No claim is made below `FEWEST_NEW` questions, of a kind as rare as one in ten, and of one generation, where
+the interval is Jeffreys' of a proportion, whose coverage goes up and down with N.
+`python bench/small_designs.py` prints the tables; a claim that fails ends it with an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from checked_tables import LEVEL, as_floats, below_claim, markdown_table, print_sections
+from howsure.stats.core.cells import Cells
+from howsure.stats.scores import score
+
+Array = NDArray[np.float64]
+
+TRIALS = 4000
+QUESTIONS = (3, 12, 100)
+GENERATIONS = (2, 6, 20)
+
+#: Probability of a right answer of each of N questions.
+PROBABILITIES: dict[str, Callable[[int], Array]] = {
+    "all .005": lambda N: np.full(N, 0.005),
+    "all .1": lambda N: np.full(N, 0.1),
+    "all .5": lambda N: np.full(N, 0.5),
+    "one .3, others 0": lambda N: np.where(np.arange(N) < 1, 0.3, 0.0),
+    "two .5, others 1": lambda N: np.where(np.arange(N) < 2, 0.5, 1.0),
+    "Beta(.3, .3)": lambda N: np.asarray(stats.beta.ppf((np.arange(N) + 0.5) / N, 0.3, 0.3), dtype=float),
+}
+
+#: How many generations question i of N has, of `k` at most.
+COUNTS: dict[str, Callable[[int, int], NDArray[np.int64]]] = {
+    "equal": np.full,
+    "one 2": lambda N, k: np.where(np.arange(N) < 1, 2, k),
+    "1 to k": lambda N, k: 1 + np.arange(N) % k,
+}
+
+#: Questions from which on a claim is made. None is made where one question has far fewer generations than the others:
+#: that it varies may not be seen.
+FEWEST = {"equal": 2, "1 to k": 12, "one 2": float("inf")}
+
+
+def tabulate_these(sizes: tuple[int, ...], trials: int, failures: list[str]) -> str:
+    """Return coverage and mean width of each design; what falls short is appended to `failures`."""
+    rows: list[list[object]] = []
+    for counts, count in COUNTS.items():
+        for N in sizes:
+            for k in GENERATIONS if counts == "equal" else GENERATIONS[-1:]:
+                for named, probabilities in PROBABILITIES.items():
+                    p, n = probabilities(N), np.tile(count(N, k), (trials, 1))
+                    total = np.random.default_rng([N, k, len(rows)]).binomial(n, p).astype(float)
+                    models, questions = (tuple(map(str, range(size))) for size in n.shape)
+                    cells = Cells("simulated", models, questions, n, total, total)
+                    row: list[object] = [counts, str(N), str(k), named]
+                    for method in (None, "wilson-effective"):
+                        between = score(cells, claim="these-questions", method=method).interval(LEVEL)
+                        covered = (between.low <= p.mean() + 1e-12) & (p.mean() - 1e-12 <= between.high)
+                        width = between.high - between.low
+                        row += as_floats(covered.mean(), np.mean(width[~np.isnan(width)]) if covered.any() else np.nan)
+                        if method is None and FEWEST[counts] <= N:
+                            failures += below_claim(" ".join(map(str, row[:4])), covered.astype(float))
+                    rows.append(row)
+    return markdown_table(
+        ["counts", "N", "k", "P(correct)", "in force", "mean width", "Wilson's alone", "mean width"], rows
+    )
+
+
+#: Draws of the probability of a right answer of questions, shape `size`, and their mean.
+POPULATIONS: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Array], float]] = {
+    "Beta(.6, .4)": (lambda rng, size: rng.beta(0.6, 0.4, size), 0.6),
+    "Beta(.2, .2)": (lambda rng, size: rng.beta(0.2, 0.2, size), 0.5),
+    "Beta(1.8, .2)": (lambda rng, size: rng.beta(1.8, 0.2, size), 0.9),
+    "half .95, half .3": (lambda rng, size: np.where(rng.random(size) < 0.5, 0.95, 0.3), 0.625),
+    "one in five .9, others .05": (lambda rng, size: np.where(rng.random(size) < 0.2, 0.9, 0.05), 0.22),
+    "one in ten .9, others .02": (lambda rng, size: np.where(rng.random(size) < 0.1, 0.9, 0.02), 0.108),
+}
+NEW_QUESTIONS = (2, 3, 4, 5, 10, 25, 50, 100)
+#: Questions from which on a claim is made, and the populations of which none is.
+FEWEST_NEW = 25
+NO_CLAIM = {"one in ten .9, others .02"}
+
+
+def tabulate_new(sizes: tuple[int, ...], trials: int, failures: list[str]) -> str:
+    """Return coverage for new questions and mean width of each design; what falls short is appended to `failures`."""
+    rows: list[list[object]] = []
+    for population, (draw, mean) in POPULATIONS.items():
+        for N in sizes:
+            row: list[object] = [population, str(N)]
+            for generations, most in (("1", 1), ("5", 5), ("1 to 40", 40)):
+                rng = np.random.default_rng([N, most, len(rows)])
+                n = rng.integers(1, 41, (trials, N)) if generations == "1 to 40" else np.full((trials, N), most)
+                total = rng.binomial(n, draw(rng, n.shape)).astype(float)
+                models, questions = (tuple(map(str, range(size))) for size in n.shape)
+                between = score(Cells("simulated", models, questions, n, total, total)).interval(LEVEL)
+                covered = (between.low <= mean) & (mean <= between.high)
+                row += as_floats(covered.mean(), np.nanmean(between.high - between.low))
+                if FEWEST_NEW <= N and most > 1 and population not in NO_CLAIM:
+                    failures += below_claim(f"{population}, N = {N}, {generations}", covered.astype(float))
+            rows.append(row)
+    header = ["population", "N", "1 generation", "mean width", "5", "mean width", "1 to 40", "mean width"]
+    return markdown_table(header, rows)
+
+
+def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
+    """Yield titles and tables; raise AssertionError where a claim does not hold."""
+    failures: list[str] = []
+    trials = 1000 if quick else TRIALS
+    yield (
+        "Scores of these questions, few of which vary",
+        tabulate_these(QUESTIONS[:2] if quick else QUESTIONS, trials, failures),
+    )
+    yield "Scores of few new questions", tabulate_new((4, 25) if quick else NEW_QUESTIONS, trials, failures)
+    assert not failures, "\n".join(failures)
+
+
+if __name__ == "__main__":
+    print_sections(sections)
