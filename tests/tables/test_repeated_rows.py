@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import howsure as hs
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, UnknownNameError
 
 
 def write(path, rows):
@@ -111,3 +111,48 @@ def test_a_running_number_beside_ids_that_no_two_models_share_is_no_question(tmp
     [cells] = hs.read(write(tmp_path / "t.csv", rows))
     assert len(cells.questions) == 8
     assert not any("the questions are in column" in str(one.message) for one in recwarn)
+
+
+def write_scores_of_traces(path, names=("Exact Match", "tone"), **changes):
+    """Write the export of a tracing tool: a row for each score of four traces, with an id of its own."""
+    rows = [
+        {"id": f"s{t}{name}", "name": name, "value": int(name == names[0]), "traceId": f"t{t}", "source": "EVAL"}
+        for t in range(4)
+        for name in names
+    ]
+    return write(path, [{**row, **changes} for row in rows])
+
+
+def test_scores_of_traces_with_an_id_each_are_those_of_scorers(tmp_path):
+    """The scores of two scorers were averaged over eight questions, in silence."""
+    path = write_scores_of_traces(tmp_path / "t.csv")
+    cells, lines = read(path)
+    assert cells.questions == ("t0", "t1", "t2", "t3")
+    assert cells.total.tolist() == [[1, 1, 1, 1]]
+    assert "column 'name' names the scorer: the questions are in column 'traceId'" in lines
+    with pytest.warns(HowsureWarning):
+        [tone] = hs.read(path, scorer="tone")
+    assert tone.total.tolist() == [[0, 0, 0, 0]]
+    with pytest.warns(HowsureWarning):
+        [exact] = hs.read(path, scorer="exact_match")
+    assert exact.total.tolist() == [[1, 1, 1, 1]]
+    [each] = hs.read(path, columns={"question": "id"}, model="m", scorer="value")
+    assert each.total.sum() == 4
+
+
+@pytest.mark.parametrize("changes", [{"name": "tone"}, {"traceId": "t0"}])
+def test_traces_with_two_scores_of_a_name_are_left_as_they_are(tmp_path, changes):
+    cells, _ = read(write_scores_of_traces(tmp_path / "t.csv", **changes))
+    assert len(cells.questions) == 8
+
+
+def test_a_scorer_in_a_column_of_any_name_can_be_chosen(tmp_path):
+    """The line on two scorers named an option that was refused."""
+    path = write(tmp_path / "t.csv", make_rows("aspect", ["accuracy", "f1"]))
+    assert "--scorer reads another (f1)" in read(path)[1]
+    [cells] = hs.read(path, scorer="F1")
+    assert cells.total.sum() == 0
+    with pytest.raises(UnknownNameError, match="unknown scorer 'f2'"):
+        hs.read(path, scorer="f2").cells()
+    with pytest.raises(UnknownNameError, match="unknown scorer 'a'"):  # the name of a model
+        hs.read(write(tmp_path / "u.csv", make_rows("aspect", ["dry"])), scorer="a").cells()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.tables.columns import (
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MODEL_SETTING",
     "find_scorer_column",
+    "find_scores_of_traces",
     "find_shared_question",
+    "has_value",
     "note_repeated_rows",
     "separate_settings",
 ]
@@ -38,6 +41,9 @@ MODEL_SETTING = "model and settings"
 _TEXTS = frozenset(normalise_name(name) for names in TEXT_ALIASES.values() for name in names)
 #: Normalised names of columns that number rows, also those of models that answered other questions.
 _RUNNING_NUMBERS = frozenset({"idx", "index", "questionno", "questionnumber"})
+#: Normalised names of columns of what was scored, and of the scorer, where each score is a row with an id of its own.
+_TRACES = frozenset({"traceid", "spanid", "observationid", "runid", "recordid", "datasetitemid"})
+_SCORE_NAMES = frozenset({"name", "scorename", "evaluatorname", "metricname", "feedbackkey"})
 #: Largest number of values of a column that tells rows apart, and of their characters.
 _MOST_VALUES, _MOST_CHARACTERS = 50, 60
 #: Number of rows in which columns with few values are looked for, and in which repeats are counted.
@@ -93,6 +99,35 @@ def find_shared_question(
     return table_columns
 
 
+def find_scores_of_traces(
+    rows: duckdb.DuckDBPyRelation, table_columns: TableColumns, options: TableOptions, notes: list[str]
+) -> TableColumns:
+    """Return the columns with those of traces and of scorers where each score is a row with an id of its own.
+
+    No trace has two scores of one name. Each score would be a question, and scorers would be averaged.
+    """
+    columns = table_columns.columns
+    if "question" in options.columns or "scorer" in columns or normalise_name(columns.get("question", "")) != "id":
+        return table_columns
+    unused = _list_unused(rows, table_columns)
+    traces = [column for column in unused if normalise_name(column.rpartition(".")[2]) in _TRACES]
+    names = [column for column in unused if normalise_name(column.rpartition(".")[2]) in _SCORE_NAMES]
+    if not traces or not names or _is_large(rows):
+        return table_columns
+    types = read_column_types(rows)
+    question = write_text_sql(columns["question"], types)
+    for trace, name in product(traces, names):
+        texts = [write_text_sql(column, types) for column in (trace, name)]
+        n_rows, n_ids, n_traces, n_names, n_pairs = _count(rows, question, *texts, f"({', '.join(texts)})")
+        if n_ids == n_pairs == n_rows > n_traces > 1 < n_names <= _MOST_VALUES:
+            notes.append(
+                f"column {columns['question']!r} has another value in each row, and column {name!r} names the scorer: "
+                f"the questions are in column {trace!r} (--columns question=COLUMN names another)"
+            )
+            return table_columns._replace(columns={**columns, "question": trace, "scorer": name})
+    return table_columns
+
+
 def find_scorer_column(rows: duckdb.DuckDBPyRelation, table_columns: TableColumns) -> TableColumns:
     """Return the columns with one of scorers where a column of another name has names of metrics for each question."""
     columns = table_columns.columns
@@ -107,6 +142,14 @@ def find_scorer_column(rows: duckdb.DuckDBPyRelation, table_columns: TableColumn
         ):
             return table_columns._replace(columns={**columns, "scorer": label.column})
     return table_columns
+
+
+def has_value(rows: duckdb.DuckDBPyRelation, name: str) -> bool:
+    """Return whether a column of text has a name among its values, as `normalise_name` compares them."""
+    columns = [column for column, kind in read_column_types(rows).items() if kind == "VARCHAR" and column != ROW]
+    key = quote_text(normalise_name(name))
+    terms = [f"regexp_replace(lower({quote_name(column)}), '[\\s_-]+', '', 'g') = {key}" for column in columns]
+    return bool(terms) and bool(rows.filter(" OR ".join(terms)).limit(1).fetchall())
 
 
 def separate_settings(

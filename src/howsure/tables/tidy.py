@@ -32,7 +32,9 @@ from howsure.tables.columns import (
 from howsure.tables.repeated_rows import (
     MODEL_SETTING,
     find_scorer_column,
+    find_scores_of_traces,
     find_shared_question,
+    has_value,
     note_repeated_rows,
     separate_settings,
 )
@@ -328,8 +330,11 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) ->
     if options.scorer is None and "score" not in options.columns:
         notes += _list_other_scores(rows, table_columns)
     table_columns = find_shared_question(rows, table_columns, options, notes)
-    if options.scorer is None:
+    if options.scorer is None or "score" not in options.columns:
+        table_columns = find_scores_of_traces(rows, table_columns, options, notes)
         table_columns = find_scorer_column(rows, table_columns)
+        if options.scorer is not None and "scorer" not in table_columns.columns:
+            raise UnknownNameError("scorer", options.scorer, rows.columns, where=where)
     rows, table_columns = _choose_scorer(rows, where, table_columns, options, notes)
     shortened = _shorten_names(TableLayout(rows, table_columns, ()))
     rows, table_columns = shortened.rows, shortened.table_columns
@@ -528,16 +533,19 @@ def _flatten(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 def _choose_score_column(
     rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions
 ) -> tuple[TableOptions, duckdb.DuckDBPyRelation]:
-    """Return options that name the column of the requested scorer, where no column names scorers."""
+    """Return options that name the column of the requested scorer, where no column names scorers.
+
+    A name that stands in a column is that of a scorer in it, see `find_scorer_column`.
+    """
     if options.scorer is None or "score" in options.columns:
         return options, rows
     if "scorer" in match_columns(rows.columns, where, options.columns):
         return options, rows
     by_key = {normalise_name(column): column for column in rows.columns}
     column = by_key.get(normalise_name(options.scorer))
-    if column is None:
+    if column is None and not has_value(rows, options.scorer):
         raise UnknownNameError("scorer", options.scorer, rows.columns, where=where)
-    return options._replace(columns={**options.columns, "score": column}), rows
+    return options if column is None else options._replace(columns={**options.columns, "score": column}), rows
 
 
 def _take_prompts_of_questions(rows: duckdb.DuckDBPyRelation, table_columns: TableColumns) -> TableColumns:
