@@ -96,3 +96,50 @@ def test_the_installation_is_one_argument(tmp_path):
     subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, env=environment, check=True)
     assert (tmp_path / "arguments").read_text().split("|")[-2] == "howsure; touch ran"
     assert not (tmp_path / "ran").exists()
+
+
+def test_another_version_of_the_experiment_or_its_questions_needs_another_baseline(tmp_path):
+    """The key of the cache in the workflow: that of a commit, as both of its jobs compute it with bash -e."""
+    jobs = yaml.safe_load((ROOT / "examples/workflows/gate.yml").read_text())["jobs"]
+    scripts = {step["run"] for job in jobs.values() for step in job["steps"] if step.get("id") == "version"}
+    assert len(scripts) == 1 < len(jobs)
+    script = scripts.pop()
+    settings = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "init.defaultBranch=main",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+
+    def git(*arguments: str) -> str:
+        command = ["git", *settings, *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    def find_key(files: str) -> str | None:
+        """Return the key of what was committed last; None where the step fails."""
+        output = tmp_path / "output.txt"
+        output.write_text("")
+        environment = {**os.environ, "BASE": git("rev-parse", "HEAD"), "FILES": files, "GITHUB_OUTPUT": str(output)}
+        done = subprocess.run(
+            ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
+        )
+        return output.read_text() if done.returncode == 0 else None
+
+    git("init", "-q")
+    git("remote", "add", "origin", str(tmp_path))
+    keys = []
+    for experiment, questions in (("a", "1"), ("a", "2"), ("b", "2"), ("a", "1")):
+        (tmp_path / "evaluation.yaml").write_text(experiment)
+        (tmp_path / "questions.jsonl").write_text(questions)
+        git("add", "evaluation.yaml", "questions.jsonl")
+        git("commit", "-q", "-m", "another version")
+        keys.append(find_key("evaluation.yaml questions.jsonl"))
+    assert None not in keys
+    assert keys[3] == keys[0]
+    assert len(set(keys)) == 3
+    assert find_key("evaluation.yaml") not in {*keys, None}
+    assert find_key("evaluation.yaml missing.jsonl") is None
