@@ -141,6 +141,19 @@ def test_a_file_without_members_is_one_clear_line(tmp_path, data):
         ZipArchive(written(tmp_path, data))
 
 
+def test_a_member_that_the_table_calls_empty_is_damaged(tmp_path):
+    """Zeros over an entry of the table of contents but its name: the member was read as empty."""
+    data = zipped(MEMBERS)
+    at = data.index(b"PK\x01\x02")
+    length = int.from_bytes(data[at + 28 : at + 30], "little").to_bytes(2, "little")
+    data = data[: at + 4] + bytes(24) + length + bytes(16) + data[at + 46 :]
+    with (
+        ZipArchive(written(tmp_path, data)) as archive,
+        pytest.raises(InputError, match="has another check sum than the table of contents says"),
+    ):
+        archive.read(MEMBERS[0][0])
+
+
 def test_a_file_that_is_not_there_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match="cannot be opened: No such file"):
         ZipArchive(tmp_path / "none.zip")

@@ -118,7 +118,7 @@ class ZipArchive:
             header = self._file.read(_HEADER.size)
             if len(header) < _HEADER.size or header[:4] != _LOCAL:
                 raise _DamageError("is not where the table of contents says")
-            _, _, flags, *_, length, rest = _HEADER.unpack(header)
+            _, _, flags, _, _, _, crc, _, _, length, rest = _HEADER.unpack(header)
             name = self._file.read(length)
             is_decoded_alike = name.isascii() or not (flags ^ info.flag_bits) & _UTF8
             if not is_decoded_alike or name not in (
@@ -126,6 +126,8 @@ class ZipArchive:
                 info.orig_filename.encode("cp437", "replace"),
             ):
                 raise _DamageError("has another name than the table of contents says")
+            if crc not in (0, info.CRC):  # 0 where it follows the data
+                raise _DamageError("has another check sum than the table of contents says")
             self._file.seek(rest, 1)
             return self._file.read(info.compress_size)
         except (OSError, ValueError, OverflowError, MemoryError) as error:
