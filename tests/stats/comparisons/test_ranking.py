@@ -305,3 +305,11 @@ def test_the_reason_for_an_unknown_chance_of_a_wrong_order_is_the_true_one(score
     reasons = [part for part in columns["note"][0].split("; ") if part.startswith("p_wrong_next is unknown")]
     assert reasons == ([] if why is None else [f"p_wrong_next is unknown: {why}"])
     assert "p_wrong_next" not in columns["note"][1]  # the last has no next one
+
+
+def test_columns_of_wrong_orders_name_the_benchmark_the_models_and_the_claim():
+    cells = Cells.from_scores("demo", ["a", "b"], ["1", "2", "3"], [[[1, 0], [1, 1], [0, 1]], [[0, 0], [1, 0], [0, 0]]])
+    columns = wrong_order(cells, (1, 3), claim="these-questions").columns()
+    assert [columns[name].tolist() for name in ("benchmark", "model_a", "model_b", "claim")] == [
+        ["demo"] * 2, ["a"] * 2, ["b"] * 2, ["these-questions"] * 2,
+    ]  # fmt: skip

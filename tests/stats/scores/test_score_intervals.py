@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracles import pairs as paired_oracle
 from oracles import score_intervals as oracle
 from scipy import stats
+from scipy.optimize import brentq
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare, pairs
@@ -281,3 +282,21 @@ def test_theory_beside_what_was_seen():
     row = compare(cells_of([[[1], [0], [1], [0]], [[1], [1], [0], [0]]]), "m0", "m1")
     assert expected_error((row.score_a + row.score_b) / 2, row.n_questions)[0] == pytest.approx(0.25)
     assert independent_error((row.score_a + row.score_b) / 2, row.n_questions)[0] == pytest.approx(0.25 * math.sqrt(2))
+
+
+@pytest.mark.parametrize(("N", "k"), [(10, 5), (40, 2)])
+def test_the_posterior_of_no_right_answer_by_quadrature(N, k):
+    """Nothing is known of r, uniform on (0, 1): a mixture of Beta(1/2, N/f + 1/2) with f = r + (1 - r)/k."""
+    r = (np.arange(4000) + 0.5) / 4000
+    f = r + (1 - r) / k
+    high = brentq(lambda m: stats.beta.cdf(m, 0.5, N / f + 0.5).mean() - 0.975, 0, 1)
+    between = score(cells_of([[[0] * k] * N, [[1] * k] * N])).interval()
+    assert between.high[0] == pytest.approx(high, abs=2e-4)
+    assert between.low.tolist() == pytest.approx([0, 1 - high], abs=2e-4)
+
+
+def test_a_bootstrap_has_two_draws_at_least():
+    cells = cells_of([[[0], [1], [1]]])
+    assert score_intervals.draw_scores(cells, n_draws=2).shape == (2, 1)
+    with pytest.raises(InputError, match="n_draws is 1"):
+        score_intervals.draw_scores(cells, n_draws=1)
