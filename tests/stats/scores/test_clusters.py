@@ -17,7 +17,14 @@ from howsure.stats.core.intervals import interval
 from howsure.stats.planning.pilot import components_from_cells, components_from_cube
 from howsure.stats.prompts.components import estimate_components
 from howsure.stats.repeats.resampling import convergence
-from howsure.stats.scores.clusters import ONE_CLUSTER, cluster_excess, cluster_means, df_of_skewed
+from howsure.stats.scores.clusters import (
+    ONE_CLUSTER,
+    add_cluster_variance,
+    cluster_excess,
+    cluster_means,
+    clustered_pairs,
+    df_of_skewed,
+)
 from howsure.stats.scores.score import score
 
 #: Questions of SWE-bench Lite by repository.
@@ -259,3 +266,37 @@ def test_clusters_of_equal_means_are_not_questions_of_equal_scores():
     assert "the clusters have equal means: no interval" in notes[0]
     assert "no variation was seen" not in notes[0]
     assert "the clusters have equal means" not in notes[1]
+
+
+def test_the_error_of_a_clustered_pilot_leads_to_the_upper_limit_of_its_variance():
+    """By the definition: V exp(z_.8 error / V) is V df/q, q the 20 % quantile of chi-squared; errors add as squares."""
+    rng = np.random.default_rng(4)
+    scores = rng.integers(0, 2, (2, 12, 3)).tolist()
+    cells = replace(
+        Cells.from_scores("b", ["x", "y"], list(map(str, range(12))), scores), clusters=tuple("aaabbbccccdd")
+    )
+    alone = cluster_means(cells.mean, cells.clusters)
+    errors = []
+    for row, name in enumerate("xy"):
+        _, _, error, _ = add_cluster_variance(cells, [name], 0.1, 0.2, paired=True)
+        V, df = alone.variance[row], alone.df[row]
+        assert V * np.exp(stats.norm.ppf(0.8) * error / V) == pytest.approx(V * df / stats.chi2.ppf(0.2, df))
+        errors.append(error)
+    _, _, both, _ = add_cluster_variance(cells, ["x", "y"], 0.1, 0.2, paired=False)
+    assert both == pytest.approx(np.hypot(*errors))
+
+
+def test_clustered_differences_of_small_scores_are_those_of_scaled_ones():
+    """Scores of 1e-12: what rounding leaves of a variance is relative to the scores."""
+    rng = np.random.default_rng(5)
+    scores = rng.random((2, 12, 1))
+    large, small = (
+        replace(
+            Cells.from_scores("b", ["x", "y"], list(map(str, range(12))), (scale * scores).tolist()),
+            clusters=tuple("aaabbbccccdd"),
+        )
+        for scale in (1, 1e-12)
+    )
+    first, second = np.array([0]), np.array([1])
+    expected = clustered_pairs(large, first, second).variance * 1e-24
+    assert clustered_pairs(small, first, second).variance == pytest.approx(expected, rel=1e-9, abs=0)
