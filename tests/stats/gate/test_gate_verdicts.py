@@ -303,11 +303,35 @@ def test_a_bar_counts_what_is_missing():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"margin": -0.1}, {"margin": float("nan")}, {"alpha": 0.5}, {"alpha": 0}, {"claim": "x"}, {"missing": "x"}],
+    [
+        *({"margin": margin} for margin in (-0.1, float("nan"), float("inf"), 1.5)),
+        *({"alpha": alpha} for alpha in (0.5, 0.9, 0, float("nan"))),
+        {"claim": "x"},
+        {"missing": "x"},
+    ],
 )
 def test_arguments_are_checked(arguments):
-    with pytest.raises((InputError, UnknownNameError)):
+    [(name, value)] = arguments.items()
+    with pytest.raises((InputError, UnknownNameError), match=rf"{name}.*{value}" if name != "missing" else "'x'"):
         compare_with_baseline(_cells([1], [1], 1), "new", "old", **arguments)
+
+
+def test_a_baseline_that_failed_may_have_been_wrong_or_right():
+    """Where the baseline failed the candidate is wrong: a loss if it would have been right, else none."""
+    new = np.where(np.arange(60) < 45, 5, 0)
+    failed = np.stack([np.where(np.arange(60) < 45, 0, 5), np.zeros(60, int)])
+    cells = _cells(new, new, np.stack([5 - failed[0], np.full(60, 5)]), failed)
+    assert compare_with_baseline(cells, "new", "old", margin=0.05).verdict == "inconclusive"
+    right = _cells(np.full(60, 5), new)
+    assert compare_with_baseline(right, "new", "old", margin=0.05).verdict == "fail"
+    assert compare_with_baseline(_cells(new, new), "new", "old", margin=0.05).verdict == "pass"
+
+
+def test_rows_that_are_left_out_are_counted_beside_those_that_failed():
+    """By hand: the candidate has four of five rows of q0, the baseline failed once at q1."""
+    n, failed = np.array([[5, 4, 5], [4, 5, 5]]), np.array([[0, 1, 0], [0, 0, 0]])
+    gate = compare_with_baseline(_cells(n[0], n[1], n, failed), "new", "old")
+    assert (gate.n_missing_candidate, gate.n_missing_baseline) == (1, 1)
 
 
 def test_a_model_is_no_baseline_of_itself():
@@ -592,3 +616,9 @@ def test_bars_and_scales_that_cannot_be_are_refused():
     percent = Cells.from_scores("demo", ["old", "new"], ["p", "q"], [[[0.4], [0.5]], [[40], [70]]])
     with pytest.raises(InputError, match="scores of 'new' go up to 70 or more, those of 'old' are from 0 to 1"):
         compare_with_baseline(percent, "new", "old")
+
+
+def test_a_margin_of_other_scores_is_finite():
+    cells = Cells.from_scores("demo", ["old", "new"], ["p", "q"], [[[3], [4]], [[3], [5]]])
+    with pytest.raises(InputError, match="margin is inf"):
+        compare_with_baseline(cells, "new", "old", margin=float("inf"))
