@@ -11,6 +11,7 @@ from helpers.long_cases import mark_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import planning as oracle
+from scipy import stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.pairs import compare
@@ -323,8 +324,6 @@ def test_a_pilot_of_single_generations_plans_single_generations():
 
 def test_beta_theory():
     """Theory (NOISE 4.2.1, appendix B), by numerical integration over Beta(p, 1-p)."""
-    from scipy import stats
-
     p = 0.7
     difficulty = stats.beta(p, 1 - p)
     E, D = difficulty.expect(lambda q: q * (1 - q)), difficulty.var()
@@ -610,3 +609,15 @@ def test_a_narrow_table_of_designs_has_what_they_detect_and_their_cost():
     assert "left out in 80 characters: se_low, se_high, tokens (--format wide)" in lines
     wide = str(plan(PAIR, PRICED, budget=5)).splitlines()
     assert wide[1].split()[wide[0].split().index("tokens")].isdecimal()
+
+
+@pytest.mark.parametrize("power", [0.7, 0.9])
+def test_a_plan_at_another_power_by_the_formula(power):
+    """(z_.975 + z_power) times the error of each design; the first one finds the difference, fewer questions do not."""
+    columns = plan(PAIR, detect=0.1, power=power).columns()
+    factor = stats.norm.ppf(0.975) + stats.norm.ppf(power)
+    assert columns["detectable"] == pytest.approx(factor * columns["se_assured"])
+    assert factor * columns["se_assured"][0] <= 0.1
+    n, k = (int(columns[name][0]) for name in ("n_questions", "n_generations"))
+    fewer = np.sqrt((PAIR.question + PAIR.generation / k) / (n - 1))
+    assert factor * fewer > 0.1

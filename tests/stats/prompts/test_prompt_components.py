@@ -17,9 +17,10 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import chi_square_factors, variance_factors, variance_limits
 from howsure.stats.planning.pilot import components_from_cube
 from howsure.stats.planning.plan import plan
-from howsure.stats.prompts.components import _two_way_error, estimate_components
+from howsure.stats.prompts.components import _nested_terms, _two_way_error, estimate_components
 from howsure.stats.prompts.moments import summarize_variants
 from howsure.stats.prompts.sample_size import required_variants
+from howsure.stats.scores.clusters import cluster_excess, cluster_means
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data"
 
@@ -109,6 +110,37 @@ def test_nested_against_expectations(seed):
     assert low[0] <= max(ours.variant[0], 0) <= high[0]
     single = estimate_components(cube_of([[cell[:1] for cell in row] for row in y], nested=True))
     assert "together with the variant" in single.note[0]
+    assert ours.residual[0] == pytest.approx(slow["variant"] + slow["generation"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_mean_square_within_questions_has_the_df_of_its_deviations_by_a_loop(seed):
+    """Satterthwaite's 2 v^2 / Var(v) of v, where the variance of a sum over questions is that of its terms."""
+    y = holes(drawn(seed, N=8), seed)
+    cube = cube_of(y, nested=True)
+    terms = _nested_terms(cube.layout)
+    squares, counts = [], []
+    for row in y:
+        means = [np.mean(cell) for cell in row if cell]
+        squares.append(sum((mean - np.mean(means)) ** 2 for mean in means) if means else 0)
+        counts.append(len(means))
+    N, n = sum(count > 0 for count in counts), sum(counts)
+    mean_square = sum(squares) / (n - N)
+    deviations = [square - mean_square * max(count - 1, 0) for square, count in zip(squares, counts, strict=True)]
+    variance = sum(deviation**2 for deviation in deviations) * N / (N - 1) / (n - N) ** 2
+    share = (N - 1) / (n - sum(count**2 for count in counts) / n)
+    assert terms.within_square_df[0] == pytest.approx(2 * terms.within_square[0] ** 2 / (variance * share**2))
+
+
+def test_clusters_of_questions_with_variants_of_their_own_add_what_their_means_say():
+    """A benchmark whose questions each have their own prompts, in clusters: the excess of the means of questions."""
+    y = drawn(3, N=8)
+    cube = cube_of(y, nested=True)
+    clusters = tuple("aabbccdd")
+    alone, together = estimate_components(cube), estimate_components(replace(cube, clusters=clusters))
+    means = np.array([[np.mean(row) for row in y]])
+    assert (together.parts - alone.parts)[0] == pytest.approx(cluster_excess(means, clusters) / 8)
+    assert together.clustered.variance == pytest.approx(cluster_means(means, clusters).variance)
 
 
 def test_differences_of_two_models():
