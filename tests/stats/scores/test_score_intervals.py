@@ -1,6 +1,7 @@
 """Wilson, exact, Beta-binomial, bootstrap and clustered intervals, of scores and of differences."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,9 +25,7 @@ from howsure.stats.scores.score_intervals import clopper_pearson, wilson
 def cells_of(grid, clusters=None):
     names = [f"q{j}" for j in range(len(grid[0]))]
     cells = Cells.from_scores("grid", [f"m{i}" for i in range(len(grid))], names, grid)
-    if clusters is None:
-        return cells
-    return Cells("grid", cells.models, cells.questions, cells.n, cells.total, cells.total_sq, clusters=tuple(clusters))
+    return cells if clusters is None else replace(cells, clusters=tuple(clusters))
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.8, 0.95]))
@@ -203,6 +202,7 @@ def test_scores_that_are_all_right_have_wilsons_interval_for_as_many_clusters_as
 
 
 @example([[[0.0]], [[0.01, 0.01, 0.01]]])
+@example([[[-0.01, 0.02]], [[1.0]]])
 @given(score_grids(min_models=2, max_models=3))
 def test_clusters_of_one_question_are_no_clusters(grid):
     """The same intervals; the squared error is the one that divides by N - 1, which t makes of the usual one."""
