@@ -125,12 +125,19 @@ def test_degrees_of_freedom_of_these_questions_weigh_each_variance_by_its_genera
 
 
 def test_the_exact_interval_counts_the_fewest_generations_of_any_question():
-    """By hand: two right of three questions with 2, 2 and 4 generations count as four of six; a missing one not at all."""
-    questions = [[1, 1], [1, 1], [0, 0, 0, 0], []]
+    """By hand: none right of three questions with 2, 2 and 4 generations count as none of six; a missing one not at all."""
+    questions = [[0, 0], [0, 0], [0, 0, 0, 0], []]
     between = score(Cells.from_scores("b", ["a"], [*"pqrs"], [questions]), claim="these-questions").interval()
-    assert between.low[0] == pytest.approx(stats.beta.ppf(0.025, 4, 3))
-    assert between.high[0] == pytest.approx(stats.beta.ppf(0.975, 5, 2))
+    assert (between.low[0], between.high[0]) == pytest.approx((0, 1 - 0.025 ** (1 / 6)))
     assert not between.flat[0]
+
+
+def test_questions_always_right_or_always_wrong_count_once_each():
+    """Four generations may be one and three copies: two right of three questions are two of three."""
+    questions = [[1] * 4, [1] * 4, [0] * 4]
+    between = score(Cells.from_scores("b", ["a"], [*"pqr"], [questions]), claim="these-questions").interval()
+    assert between.low[0] == pytest.approx(stats.beta.ppf(0.025, 2, 2))
+    assert between.high[0] == pytest.approx(stats.beta.ppf(0.975, 3, 1))
 
 
 def test_graded_and_varied_scores_of_these_questions_have_wilsons_interval():

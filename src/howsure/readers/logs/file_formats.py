@@ -82,7 +82,8 @@ def _list_members(path: Path, *_: int) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(path) as file:
             return file.infolist()
-    # zipfile raises any of these for a damaged table, such as for a name that is not UTF-8.
+    # What zipfile raises besides BadZipFile for a damaged table: for a version of the format that it does not read, a
+    # name that is not UTF-8 or an offset below 0, an extra field that is too short, and a table that ends early.
     except (NotImplementedError, ValueError, struct.error, EOFError) as error:
         raise zipfile.BadZipFile(str(error)) from error
 

@@ -173,11 +173,13 @@ class Scores(Result):
         """Return the exact interval of binomial answers in place of a wider one, of these questions scored 0 or 1.
 
         A sum of right answers of different probabilities varies less than a binomial one (Hoeffding 1956). Questions
-        with more generations than others count with as many as the fewest of any, which errs to the safe side.
+        with more generations than others count with as many as the fewest of any, which errs to the safe side. Where
+        all are always right or always wrong, and both occur, each counts with one: its generations may be copies.
         """
         if self.claim != "these-questions" or not self.cells.binary or self.judge_error is not None:
             return between
         fewest = np.min(self.cells.n, axis=1, where=self.cells.answered, initial=np.iinfo(self.cells.n.dtype).max)
+        fewest = np.where((self.variance == 0) & (self.score > 0) & (self.score < 1), 1, fewest)
         n = np.where(np.isnan(self.variance), np.nan, self.n_questions * np.where(self.n_questions > 0, fewest, 0))
         low, high = clopper_pearson(self.score * n, n, between.level)
         is_exact = (high - low < between.high - between.low) | (np.isnan(between.low) & ~np.isnan(low))
