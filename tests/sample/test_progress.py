@@ -208,6 +208,27 @@ def test_plain_lines_come_every_two_seconds_and_at_the_end():
     assert "\x1b" not in stream.getvalue()
 
 
+def test_lines_that_stand_above_are_not_repeated_at_the_end():
+    stream = io.StringIO()
+    with Progress(stream, every=0) as show:
+        show(snapshot(ModelProgress(label="m", wanted=5)))
+        show(snapshot(ModelProgress(label="m", wanted=5, trouble="no key"), final=True))
+    assert stream.getvalue().splitlines() == ["m  0/5 0%", "m  0/5 0%  (no key)"]
+    stream = io.StringIO()
+    one, other = ModelProgress(label="m", wanted=5, there=5), ModelProgress(label="n", wanted=5, there=5)
+    with Progress(stream, every=0) as show:
+        show(snapshot(one))
+        show(snapshot(one, final=True))
+    assert stream.getvalue() == "m  5/5 100%\n"
+    with Progress(stream, every=0) as show:
+        show(snapshot(one, other))
+        show(snapshot(one, other, final=True))
+    lines = stream.getvalue().splitlines()[1:]
+    assert lines[:2] == ["m  5/5 100%", "n  5/5 100%"]
+    assert lines[2].startswith("2 models")
+    assert len(lines) == 3
+
+
 def test_a_model_that_has_not_moved_is_not_told_again_until_the_end():
     stream = io.StringIO()
     still, other = msgspec.structs.replace(HALF, label="still", low=0, high=1), ModelProgress(label="o", wanted=9)

@@ -282,8 +282,8 @@ def _shorten_label(label: str, cells: int) -> str:
 class Progress:
     """Display snapshots: a table on a terminal, else plain lines, at most once in `every` seconds.
 
-    Plain lines show the models that have changed; those of the last snapshot (`final`) show all models. The object is
-    a context manager.
+    Plain lines show the models that have changed; those of the last snapshot (`final`) show all models, unless these
+    are the lines above. The object is a context manager.
     """
 
     def __init__(
@@ -299,6 +299,7 @@ class Progress:
         self.every, self.clock = every, clock
         self._next = -math.inf
         self._last_states: dict[tuple[str, str], tuple[object, ...]] = {}
+        self._last_lines: list[str] = []
         self._recent_rate = RecentRate()
         self._table: Any = None
 
@@ -334,8 +335,13 @@ class Progress:
                 for model, (name, state) in zip(snapshot.models, states.items(), strict=True)
                 if snapshot.final or before.get(name) != state
             )
-            if changed:
-                print(format_lines(msgspec.structs.replace(snapshot, models=changed)), file=self.stream, flush=True)
+            if not changed:
+                return
+            lines = format_lines(msgspec.structs.replace(snapshot, models=changed)).splitlines()
+            n_same = len(self._last_lines) if lines[: len(self._last_lines)] == self._last_lines else 0
+            self._last_lines = lines
+            for line in lines[n_same:]:
+                print(line, file=self.stream, flush=True)
 
 
 def _state(model: ModelProgress) -> tuple[object, ...]:
