@@ -309,3 +309,51 @@ def test_plain_components_by_hand():
     assert plain.total == pytest.approx([1 / 16 + 1 / 8])
     again = score(cells, method="plain", claim="these-questions")
     assert again.variance == pytest.approx([(0.25 / 2) / 2 / 2])
+
+
+def _note(n, total, **keys):
+    cells = Cells("b", ("m",), tuple(map(str, range(len(n)))), np.array([n]), np.array([total]), np.array([total]))
+    return score(cells, **keys).columns()["note"][0]
+
+
+def test_a_question_with_few_generations_that_may_vary_is_named():
+    """By hand: sums of squares 11 (or 10) zeros, .25/19 for 10 of 20 right, and 1/8 for the two that may vary most."""
+    n, total = [2] + [20] * 11, [2.0] + [10.0] + [20.0] * 10
+    error = ((10 * 10 / 20 / 19) / 20 + 1 / 8) ** 0.5 / 12
+    assert _note(n, total, claim="these-questions").startswith(
+        "1 question has 2 generations where half of all have 20 or more, and was not seen to vary: if it varies, the "
+        f"error may be {error:.3f}"
+    )
+    E = (10 * 10 / 20 / 19) / 11  # one generation: the others' mean variance is counted already, and may be 1/4
+    error = ((10 * 10 / 20 / 19) / 20 + 1 / 4) ** 0.5 / 12
+    assert E < 1 / 4
+    assert (
+        f"1 question has 1 generation where half of all have 20 or more, and was not seen to vary: if it varies, the error may be {error:.2f}"
+        in _note([1, *n[1:]], [1.0, *total[1:]], claim="these-questions")
+    )
+    assert "2 questions have 3 generations or fewer" in _note(
+        [2, 3, *n[2:]], [2.0, 3.0, *total[2:]], claim="these-questions"
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "total", "claim"),
+    [
+        ([2] + [20] * 11, [1.0] + [10.0] * 11, "these-questions"),  # it varied
+        ([2] + [20] * 11, [2.0] + [10.0] + [20.0] * 10, "new-questions"),  # another claim
+        ([6] + [20] * 11, [6.0] + [10.0] + [20.0] * 10, "these-questions"),  # not far fewer
+        ([2] + [20] * 99, [2.0] + [10.0] * 99, "these-questions"),  # it would not change the error
+        ([1] * 12, [1.0] * 5 + [0.0] * 7, "these-questions"),  # one generation of each
+    ],
+)
+def test_other_questions_with_few_generations_are_not_named(n, total, claim):
+    assert "not seen to vary" not in _note(n, total, claim=claim)
+
+
+def test_a_note_says_that_kinds_of_question_may_be_missing_among_few():
+    few = "fewer than 25 questions: the interval may be too narrow"
+    assert few in _note([2] * 24, [1.0] * 12 + [2.0] * 12)
+    assert few in _note([2] * 24, [1.0] * 12 + [2.0] * 12, claim="single-run")
+    assert few not in _note([2] * 25, [1.0] * 12 + [2.0] * 13)
+    assert few not in _note([2] * 24, [1.0] * 12 + [2.0] * 12, claim="these-questions")
+    assert few not in _note([2], [1.0])  # one question has no interval

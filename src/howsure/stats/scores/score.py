@@ -14,6 +14,7 @@ the others, assuming that counts do not depend on the answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -70,6 +71,15 @@ SCORES_NEEDED = {
     **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
     **dict.fromkeys(("posterior", "beta-binomial"), ": it needs scores of 0 and 1"),
 }
+#: New questions below which a note says that kinds of them may be missing; docs/guarantees.md makes no claim there.
+FEWEST_NEW_QUESTIONS = 25
+_FEW_QUESTIONS = (
+    f"fewer than {FEWEST_NEW_QUESTIONS} questions: the interval may be too narrow, as kinds of question may be missing"
+)
+#: A question has few generations where half of the questions have so many times as many or more.
+_FEW_GENERATIONS = 4
+#: Note on them where the error would be larger by this factor if they varied most.
+_LARGER_ERROR = 1.25
 #: Note on a negative estimate of data noise.
 LOST_DATA_NOISE = "data noise is lost in the sampling noise"
 #: What follows from it for the claim on new questions, without clusters: SE^2 - SE^2 of these questions is D/N.
@@ -489,6 +499,33 @@ def describe_generations(n: int) -> str:
     return f"{n} generation" if n == 1 else f"{n} generations"
 
 
+def _describe_unseen_variation(cells: Cells, noise: _Noise, i: int) -> str:
+    """Return the note on questions of model i with few generations, which may vary more than these show, or "".
+
+    A question counts where the generations of another half are `_FEW_GENERATIONS` times as many or more, and its own
+    are one or all alike. If it varied most, its mean had the variance 1/(4 k_q).
+    """
+    n, s2 = cells.n[i][cells.answered[i]], cells.within[i][cells.answered[i]]
+    if not cells.unit or not np.any(n > 1):
+        return ""
+    median = np.median(n)
+    unseen = (n * _FEW_GENERATIONS <= median) & ((n == 1) | (s2 == 0))
+    if not np.any(unseen):
+        return ""
+    k = n[unseen]
+    counted = np.where(k == 1, noise.prediction[i], 0) / k
+    square = noise.mean_error[i] * len(n)
+    largest = square + np.sum(np.maximum(0.25 / k - counted, 0))
+    if largest <= _LARGER_ERROR**2 * square:
+        return ""
+    most, error = describe_generations(int(k.max())), f"{math.sqrt(largest) / len(n):#.2g}"
+    others = f"where half of all have {math.ceil(median):,} or more"
+    if len(k) == 1:
+        return f"1 question has {most} {others}, and was not seen to vary: if it varies, the error may be {error}"
+    which = f"{len(k):,} questions have {most} or fewer"
+    return f"{which} {others}, and were not seen to vary: if they vary, the error may be {error}"
+
+
 def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVariance | None) -> Iterator[str]:
     """Yield the note of each model."""
     several = np.sum(cells.n > 1, axis=1)
@@ -504,10 +541,13 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
             "one question: the spread over questions is unknown": answered[i] == 1,
             "one generation per question: data and prediction noise cannot be separated": several[i] == 0 < answered[i],
             f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
+            _FEW_QUESTIONS: claim != "these-questions" and clustered is None and 1 < answered[i] < FEWEST_NEW_QUESTIONS,
             "the plug-in prediction noise is below 0, so that the data noise is more than the total": noise.data[i]
             > (1 + 1e-12) * noise.total[i],
             f"{LOST_DATA_NOISE}{explanation}": noise.data[i] < -1e-12 * noise.total[i],  # not what rounding leaves
         }
+        if claim == "these-questions":
+            conditions[_describe_unseen_variation(cells, noise, i)] = True
         if clustered is not None:
             conditions |= {
                 ONE_CLUSTER: clustered.n_clusters[i] == 1 < answered[i],
@@ -520,4 +560,4 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
         }
         n_variants = cells.count_variants(model)  # a model may lack some
         conditions[f"averaged over {n_variants} prompt variants, whose noise is not in the error"] = n_variants > 1
-        yield "; ".join([text for text, holds in conditions.items() if holds] + common)
+        yield "; ".join([text for text, holds in conditions.items() if text and holds] + common)
