@@ -283,3 +283,55 @@ def test_labels_on_another_scale_than_the_judges_scores_are_refused(tmp_path):
     whole = hs.read(path, columns={"score": "judge_score"}, scale=1)
     with pytest.warns(HowsureWarning, match="taken as they are"):
         assert hs.score(whole, calibrate=path)["score"][0] == pytest.approx(200 / 3)
+
+
+@pytest.mark.parametrize("form", ["own", "csv", "lines", "draws"])
+@pytest.mark.parametrize("is_run", [True, False])
+def test_labels_made_elsewhere_are_weighted_by_their_inclusion(tmp_path, is_run, form):
+    """10 labels right, drawn with 1/4, and 10 wrong, drawn with 1/2: 40 of 60 are right."""
+    path = tmp_path / "judged.csv"
+    if is_run:
+        path = write_judged_run(tmp_path / "run", n_questions=60, generations=1, wrong={"a": 20})
+    else:
+        path.write_text("model,question,score\n" + "".join(f"a,q{i},{i % 2}\n" for i in range(60)))
+    rows = [(f"q{i}", int(i < 10), 0.25 if i < 10 else 0.5) for i in range(20)]
+    labels = tmp_path / ("labels.csv" if form in {"own", "csv"} else "labels.jsonl")
+    if form == "own":
+        rest = "".join(f"q{i},,0.25\n" for i in range(20, 60))
+        labels.write_text("question,human,inclusion\n" + "".join(f"{q},{y},{p}\n" for q, y, p in rows) + rest)
+    elif form == "csv":
+        labels.write_text("question,human,inclusion\n" + "".join(f"{q},{y},{p}\n" for q, y, p in rows))
+    elif form == "lines":
+        append_lines(labels, [Label(question=q, score=y, inclusion=p) for q, y, p in rows])
+    else:
+        append_lines(labels, [Label(question=q, inclusion=p) for q, _, p in rows])
+        append_lines(labels, [Label(question=q, score=y, reviewer="ann") for q, y, _ in rows])
+    assert hs.score(path, calibrate=labels, calibration="labels")["score"][0] == pytest.approx(40 / 60)
+
+
+def test_labels_of_which_some_have_no_inclusion_are_refused(tmp_path):
+    path = tmp_path / "judged.csv"
+    path.write_text("model,question,score\n" + "".join(f"a,q{i},{i % 2}\n" for i in range(60)))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("question,human,inclusion\nq1,1,0.2\nq2,0,\nq3,1,0.4\n")
+    with pytest.raises(InputError, match="'q2' has a label without inclusion"):
+        hs.score(path, calibrate=labels)
+    labels.write_text("question,human,inclusion\nq1,1,0.2\nghost,0,\nq3,1,0.4\n")
+    with pytest.warns(HowsureWarning, match="1 of 3 labels left out"):
+        assert hs.score(path, calibrate=labels)["n_labels"][0] == 2
+
+
+def test_labels_of_nobody_that_contradict_are_counted(tmp_path):
+    """Of the lines without a reviewer one repeats and one contradicts; those of a reviewer are changes of mind."""
+    labels = tmp_path / "labels.csv"
+    labels.write_text("model,question,human\na,q1,1\na,q1,1\na,q2,1\na,q2,0\n")
+    with pytest.warns(HowsureWarning, match="1 label is replaced by a later line that differs.*column reviewer"):
+        assert list(read_labels(labels).scores().values()) == [1, 0]
+    labels.write_text("model,question,human,reviewer\na,q2,1,ann\na,q2,0,ann\n")
+    assert list(read_labels(labels).scores().values()) == [0]
+
+
+def test_true_and_false_of_a_table_are_labels(tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("model,question,human\na,q1,True\na,q2,false\na,q3,\n")
+    assert [one.score for one in read_labels(labels).labels.values()] == [1, 0]

@@ -77,10 +77,12 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.benchmark, self.model, self.question, self.variant, self.generation
 
 
-#: Endings of tables of labels, the columns that are read, and the columns of a table that may be people's scores.
+#: Endings of tables of labels, the columns that are read, the columns of a table that may be people's scores, and the
+#: words in these that are scores.
 _TABLES = frozenset({".csv", ".tsv"})
 _FIELDS = frozenset(Label.__struct_fields__)
 _SCORES = ("human", "label", "score")
+_TRUTH = {"true": 1.0, "false": 0.0}
 #: Fields of a label that are numbers, and what to write there.
 _NUMBERS: Mapping[str, tuple[type, str]] = {
     "score": (float, "give a number such as 0 or 1, or the judge's word as verdict"),
@@ -119,13 +121,15 @@ class LabelFile(NamedTuple):
         Raises
         ------
         InputError
-            When several completions have the fields of a label, or its verdict is none of the choices.
+            When several completions have the fields of a label, its verdict is none of the choices, or only some
+            labels have an inclusion probability.
         """
         score_of = {word.casefold(): score for word, score in choices.items()}
         places: dict[tuple[bool, ...], dict[tuple[object, ...], list[CompletionKey]]] = {}
-        labels: dict[tuple[CompletionKey, str], Label] = {}
-        for (key, reviewer), one in self.labels.items():
-            where = f"{self.path}, question {one.question!r}"
+
+        def find_fields(one: Label) -> dict[str, Any]:
+            """Return the whole key of the completion that has the fields of a label, by field."""
+            key = one.completion_key
             matches = [key]
             if key not in keys:
                 given = tuple(value not in {"", _NO_GENERATION} for value in key)
@@ -138,16 +142,35 @@ class LabelFile(NamedTuple):
                 fields = [name for i, name in enumerate(KEY) if len({each[i] for each in matches}) > 1]
                 remedy = f"add {' and '.join(fields)} to the labels"
                 remedy += " (generations are counted from 1, or all from 0)" if "generation" in fields else ""
-                raise InputError(
-                    f"{len(matches)} completions have the fields of this label", where=where, remedy=remedy
-                )
+                what = f"{len(matches)} completions have the fields of this label"
+                raise InputError(what, where=f"{self.path}, question {one.question!r}", remedy=remedy)
+            return dict(zip(KEY, matches[0], strict=True))
+
+        labels: dict[tuple[CompletionKey, str], Label] = {}
+        for (_, reviewer), one in self.labels.items():
+            fields = find_fields(one)
             score = score_of.get(one.verdict.casefold()) if one.score is None else one.score
             if score is None:
+                where = f"{self.path}, question {one.question!r}"
                 remedy = f"give a score, or one of the judge's verdicts: {', '.join(choices)}"
                 raise InputError(f"a label without score, and the verdict {one.verdict!r}", where=where, remedy=remedy)
-            fields_of = dict(zip(KEY, matches[0], strict=True))
-            labels[matches[0], reviewer] = msgspec.structs.replace(one, **fields_of, score=score)
-        return self._replace(labels=labels)
+            resolved_label = msgspec.structs.replace(one, **fields, score=score)
+            labels[resolved_label.completion_key, reviewer] = resolved_label
+        sample = [
+            one if one.inclusion is None else msgspec.structs.replace(one, **find_fields(one)) for one in self.sample
+        ]
+        resolved = self._replace(sample=tuple(sample), labels=labels)
+        resolved.check_inclusion(keys)
+        return resolved
+
+    def check_inclusion(self, keys: Collection[CompletionKey]) -> None:
+        """Raise `InputError` if some labels of these completions have an inclusion probability and others have none."""
+        inclusion = self.inclusion()
+        without = [key for key, _ in self.labels if key in keys and key not in inclusion]
+        if inclusion and without:
+            what = f"question {without[0][2]!r} has a label without inclusion, and other labels have it"
+            remedy = "give each label the probability with which its completion was drawn, or leave it out everywhere"
+            raise InputError(what, where=str(self.path), remedy=remedy)
 
     def warn_of_others(self, keys: Collection[CompletionKey], path: Path | str) -> None:
         """Raise a warning if some labels, which have whole keys, are of none of the completions at a path."""
@@ -164,8 +187,9 @@ class LabelFile(NamedTuple):
             warnings.warn(f"{self.path}: {line}", HowsureWarning, stacklevel=4)
 
     def inclusion(self) -> dict[CompletionKey, float]:
-        """Return the inclusion probability of each drawn completion."""
-        return {one.completion_key: one.inclusion for one in self.sample if one.inclusion is not None}
+        """Return the inclusion probability of each drawn completion, of its own line or of its label."""
+        lines = (*self.sample, *self.labels.values())
+        return {one.completion_key: one.inclusion for one in lines if one.inclusion is not None}
 
     def scores(self) -> dict[CompletionKey, float]:
         """Return the mean score that people gave each completion."""
@@ -217,6 +241,7 @@ def read_labels(path: Path, *, missing: bool = False, first_generation: int | No
         raise InputError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from None
     sample: dict[CompletionKey, Label] = {}
     labels: dict[tuple[CompletionKey, str], Label] = {}
+    n_replaced = 0
     lines = list(_read_lines(path, content))
     # A table whose generations are numbered from 0 is read as one from 1, and so are labels.
     is_from_0 = first_generation == 0 or any(one.generation == 0 for _, one in lines)
@@ -232,7 +257,13 @@ def read_labels(path: Path, *, missing: bool = False, first_generation: int | No
             labels.pop((one.completion_key, one.reviewer), None)
         else:
             verdict = one.verdict or f"{one.score:g}"
+            earlier = labels.get((one.completion_key, one.reviewer))
+            n_replaced += earlier is not None and not one.reviewer and earlier.verdict != verdict
             labels[one.completion_key, one.reviewer] = msgspec.structs.replace(one, verdict=verdict)
+    if n_replaced:
+        what = f"{n_replaced} {'label is' if n_replaced == 1 else 'labels are'} replaced by a later line that differs"
+        remedy = "where several people labelled, a column reviewer tells them apart, and their mean counts"
+        warnings.warn(f"{path}: {what} and is of the same completion; {remedy}", HowsureWarning, stacklevel=3)
     return LabelFile(path, tuple(sample.values()), labels)
 
 
@@ -291,6 +322,7 @@ def _find_score(row: Mapping[str, Any], where: str) -> Any:
         remedy = "call the column of people's scores human"
         raise InputError("the columns label and score could both be people's scores", where=where, remedy=remedy)
     value = row[named[0]] if named else None
+    value = _TRUTH.get(str(value).strip().casefold(), value)
     try:
         float(value or 0)
     except ValueError:
