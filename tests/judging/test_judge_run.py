@@ -138,6 +138,25 @@ def test_a_judge_that_cannot_be_read_is_stopped_and_asked_again(tmp_path, capsys
     assert len(more.prompts) == 60
 
 
+@pytest.mark.parametrize("reply", ["I like cheese.", ""])
+def test_a_small_run_whose_verdicts_cannot_be_read_is_an_error(tmp_path, capsys, reply):
+    """Three verdicts are too few to stop a judge early: the exit code is that of a judge that is given up."""
+    run = tmp_path / "run"
+    write_run(run, {("a", q, 1): q for q in ("q1", "q2", "q3")})
+    judged = (run, make_judge("{model: simulated/large}"), BudgetConfig())
+    scripted = ScriptedJudge(lambda *_: reply)
+    code, _ = judge_run.judge_folder(*judged, is_default=False, open_model=lambda *_: scripted)
+    assert code == 2
+    err = " ".join(capsys.readouterr().err.split())
+    assert "no verdict could be read: the last line is to be 'Verdict: CORRECT' or 'Verdict: INCORRECT'" in err
+    assert ("they have no score" in err) == (reply == "")
+    assert "score 0" not in err
+    # One that can be read is enough.
+    scripted = ScriptedJudge(lambda prompt, _: "Verdict: CORRECT" if find_answer(prompt) == "q2" else "Cheese.")
+    code, _ = judge_run.judge_folder(*judged, is_default=False, retry=True, open_model=lambda *_: scripted)
+    assert code == 0
+
+
 def test_equal_completions_are_judged_once_and_none_twice(tmp_path):
     run = tmp_path / "run"
     write_run(run, {(m, "q1", g): "Paris" for m in "ab" for g in (1, 2, 3)})

@@ -85,6 +85,8 @@ COMPLETIONS = "completions.parquet"
 N_UNREADABLE = 20
 #: Largest number of characters of such a reply that a message shows.
 _MOST_CHARACTERS = 120
+#: Exit code where no verdict could be read, as of a model that is given up.
+_UNUSABLE = 2
 #: The one prompt of a judge's run shows the question of the unit as it is.
 _PROMPT = Prompt(template="{question}")
 
@@ -350,6 +352,8 @@ class JudgedScores(NamedTuple):
     """Verdicts that could not be read."""
     n_failed: int
     """Verdicts whose request failed."""
+    n_read: int
+    """Verdicts that could be read."""
 
 
 def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> JudgedScores:
@@ -382,7 +386,11 @@ def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> Judg
         msgspec.structs.replace(current, scorer=f"{run.scorer}@{run.version}").save(path)
     judged_units = [verdicts[unit] for unit in run.units if unit in verdicts]
     return JudgedScores(
-        len(run.unit_of), scored, sum(one.n_unparsed for one in judged_units), sum(one.n_failed for one in judged_units)
+        len(run.unit_of),
+        scored,
+        sum(one.n_unparsed for one in judged_units),
+        sum(one.n_failed for one in judged_units),
+        sum(sum(one.counts.values()) for one in judged_units),
     )
 
 
@@ -573,11 +581,23 @@ def judge_folder(
             result.n_unparsed,
         )
         problems.append(f"{result.n_unparsed:,} {what}")
+        if not result.n_read:
+            code = code or _UNUSABLE
+            problems.append(f"no verdict could be read: the last line is to be {_describe_forms(run.prompt.words)}")
     if missing := result.n_completions - result.n_scored:
         problems.append(f"{missing:,} of {result.n_completions:,} completions have no score by the judge")
     for problem in problems:
         print(f"howsure: judge {judge.model.label}: {problem}", file=stream or sys.stderr)
     return code, f"{run.scorer}@{run.version}"
+
+
+def _describe_forms(words: Sequence[str]) -> str:
+    """Return the lines that are read as a verdict.
+
+    >>> _describe_forms(("GOOD", "BAD"))
+    "'Verdict: GOOD' or 'Verdict: BAD'"
+    """
+    return " or ".join(f"'Verdict: {word}'" for word in words)
 
 
 class CheckedJudge:
@@ -610,10 +630,10 @@ class CheckedJudge:
     def _describe(self) -> str:
         """Return what to do, with the end of a reply."""
         end = " ".join(self._example.split())[-_MOST_CHARACTERS:]
-        forms = " or ".join(f"'Verdict: {word}'" for word in self._words)
         return (
             f"none of the first {self._n_unreadable} verdicts can be read; one ends in {end!r}, and the last line is "
-            f"to be {forms}; change the template or max_tokens of the judge, then run again with --retry failed"
+            f"to be {_describe_forms(self._words)}; change the template or max_tokens of the judge, then run again "
+            "with --retry failed"
         )
 
     async def close(self) -> None:

@@ -241,6 +241,8 @@ class ModelJob:
                     score = "[it is|they are] scored by what was said"
                 elif scorer and scorer.reads_all_texts:
                     score = "the task scores [it|them] too"
+                elif self.benchmark.unparsed_score is None:
+                    score = "[it has|they have] no score"
                 else:
                     score = "[it scores|they score] 0"
                 line = f"[generation|generations] {what}; {score}, [its row has|their rows have] the status {status!r}"
