@@ -4,9 +4,13 @@ Kinds of truth: keys in the forms that vendors document, placeholders that local
 spreadsheet or a terminal runs.
 """
 
+import base64
+import itertools
+
 import pytest
 
 from howsure import safe_text
+from howsure.safe_text import redact
 
 PLACEHOLDERS = ["none", "EMPTY", "ollama", "lm-studio", "dummy", "x", "answer", "content", "1", '"', "tokens"]
 WORDS = [*PLACEHOLDERS, "sk-no-key-required", "not-needed", "token-abc123", "the quick brown fox 12"]
@@ -129,3 +133,14 @@ def test_a_spreadsheet_runs_no_cell(text, expected):
 )
 def test_an_address_is_shown_without_secrets(address, expected):
     assert safe_text.mask_address(address) == (expected or address)
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("key", ["sk-0123456789", "sk-abcdefgh12345678ijkl", "??>>~~0123456789ÿ"])
+def test_a_key_in_base64_is_redacted_whatever_stands_before_and_behind_it(key, encode):
+    for before, behind in itertools.product(("", ":", "me", "user:", "{'a': "), ("", "\n", "x", "'}")):
+        sent = encode(f"{before}{key}{behind}".encode()).decode()
+        assert redact(f"bad key {sent}, sent to us", key) == "bad key ***, sent to us"
+        assert redact(f"bad key {sent.rstrip('=')}", key) == "bad key ***"
+    other = encode(b"sk-another-key-of-somebody").decode()
+    assert redact(f"bad key {other}", key) == f"bad key {other}"

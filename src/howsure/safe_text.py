@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
 SECRET_LENGTH = 12
 #: A key that a model could not have written by chance has so many characters, with a letter and a digit among them.
 _UNSAYABLE = re.compile(r"(?=.*[A-Za-z])(?=.*\d)\S{16,}")
+#: The characters in which the base64 of addresses differs.
+_URL_ALPHABET = str.maketrans("+/", "-_")
 #: A place in nested fields: the place of its parent, and the name of the field.
 _Place: TypeAlias = "tuple[_Place, str | int] | None"
 #: Names of fields that hold a secret, after punctuation is removed: "x-api-key", "accessToken", "Authorization", ...
@@ -98,8 +102,25 @@ def redact(text: str, key: str) -> str:
 
     >>> redact("wrong key: sk-0123456789", "sk-0123456789"), redact("none of these", "none")
     ('wrong key: ***', 'none of these')
+    >>> redact("Basic dXNlcjpzay0wMTIzNDU2Nzg5", "sk-0123456789")
+    'Basic ***'
     """
-    return text.replace(key, "***") if is_secret(key) and key in text else text
+    if not is_secret(key):
+        return text
+    return _find_encoded(key).sub("***", text.replace(key, "***"))
+
+
+@lru_cache(maxsize=64)
+def _find_encoded(key: str) -> re.Pattern[str]:
+    """Return the pattern of base64 that holds a key, in either alphabet, whatever stands before and behind it."""
+    cores = set()
+    for n_before in range(3):
+        content = bytes(n_before) + key.encode()
+        encoded = base64.b64encode(content).decode().rstrip("=")
+        # The characters that also hold bits of what stands before or behind the key are not known.
+        core = encoded[(0, 2, 3)[n_before] : len(encoded) - (len(content) % 3 > 0)]
+        cores |= {core, core.translate(_URL_ALPHABET)}
+    return re.compile(rf"[\w+/-]*(?:{'|'.join(map(re.escape, sorted(cores)))})[\w+/-]*=*", re.ASCII)
 
 
 def redact_completion(text: str, key: str) -> str:
