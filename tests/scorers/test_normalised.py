@@ -112,6 +112,37 @@ def test_prepositions_that_change_a_date_are_kept(answer, target, is_same):
     assert matches_target(answer, target) is is_same
 
 
+@pytest.mark.parametrize(
+    ("completion", "question", "right", "wrong"),
+    [
+        ("The temperature was -5.", "What was the temperature?", "-5", "5"),
+        ("The temperature was −5 °C.", "What was the temperature?", "-5 °C", "5 °C"),
+        ("The price is €20.", "What is the price?", "€20", "£20"),
+        ("It is €20.", "How much is it?", "€20", "20 £"),
+        ("It costs 25%.", "What is the share?", "25%", "75%"),
+        ("It costs -€20.", "How much?", "-€20", "€20"),
+        ("It takes 5 hours.", "How long?", "5 hours", "5 days"),
+    ],
+)
+def test_a_sentence_gives_an_amount_with_its_sign_and_currency(completion, question, right, wrong):
+    assert scored("normalised", completion, right, question)[0] == 1
+    assert scored("normalised", completion, wrong, question)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("completion", "target", "score"),
+    [
+        ("答案是巴黎。", "巴黎", 1),
+        ("答案是北京。", "巴黎", 0),
+        ("每天赚18美元", "18", 1),
+        ("每天赚118美元", "18", 0),
+        ("เมืองหลวงคือปารีสครับ", "ปารีส", 1),
+    ],
+)
+def test_a_text_without_spaces_contains_the_target(completion, target, score):
+    assert scored("contains", completion, target)[0] == score
+
+
 def test_an_answer_is_kept_in_normal_form_with_its_rule():
     assert scored("normalised", "The answer is Dr. Jane Smith-Jones.", "x") == (0.0, "dr jane smith jones", "statement")
     assert scored("normalised", "I'm sorry, I can't help.", "x") == (0.0, None, "refused")

@@ -131,6 +131,14 @@ _TWO_PLACES = re.compile(
     r"(?:and|or)\s+(?:in\s+)?[A-Z]"
 )
 _NOT_THERE = re.compile(r"^(?:near|outside|close to|far from|north|south|east|west)\b", re.IGNORECASE)
+# An amount is all that a sentence with one of these verbs says of "it".
+_AMOUNT_OF = re.compile(
+    r"(?:it|this|that|they) (?:costs?|takes?|took|weighs?|weighed|lasts?|lasted|measures?|measured|equals?|totals?) "
+    r"(?P<amount>[-+−]?[$€£¥₹]?[-+−]?\d(?:[\d.,:/]*\d)?(?:\s?[%°]\w?|\s?[^\W\d_]+)?)",
+    re.IGNORECASE,
+)
+# The sign of a number or of a currency in front of it.
+_SIGN_BEFORE = re.compile(r"(?<!\S)[-+−$€£¥₹]{1,2}$")
 _PLACE_REMARK = re.compile(r"\s+(?:and|where|which|since)\s+[a-z].*$")
 #: Countries whose parts are called states or provinces, as they stand behind the name of such a part.
 _COUNTRIES_OF_STATES = frozenset(
@@ -585,6 +593,7 @@ def _read_sentence(line: str, question: str, text: str) -> tuple[str | None, str
         _cut_by_subject(sentence, question),
         _cut_by_question(sentence, question),
         _cut_after_pronoun(sentence),
+        _cut_before_amount(sentence),
         _cut_at_copula(sentence, question),
         _cut_before_relative(sentence, question),
     ):
@@ -657,6 +666,12 @@ def _cut_after_pronoun(sentence: str) -> str | None:
     return _part(_WHO_DID.sub("", _BY.sub("", sentence[match.end() :])))
 
 
+def _cut_before_amount(sentence: str) -> str | None:
+    """Return the amount of "It costs 25%"; None for another sentence."""
+    match = _AMOUNT_OF.fullmatch(sentence)
+    return None if match is None else match["amount"]
+
+
 def _clean_sentence(sentence: str) -> str:
     """Return a sentence without its label, its first words of reasoning and its full stop."""
     sentence = _LABEL.sub("", strip_markup(sentence))
@@ -682,6 +697,8 @@ def _cut_by_question(sentence: str, question: str) -> str | None:
         stop = len(words) - right
         is_repeated = left < stop < len(words) and lower[stop] in _PREPOSITIONS
         start = words[left - (lower[left - 1] in _ARTICLES)].start()
+        if (sign := _SIGN_BEFORE.search(bare, 0, start)) is not None:
+            start = sign.start()
         return _part(bare[start : words[stop - 1].end()] if is_repeated else bare[start:])
     end = len(words) - right
     before = lower[:end]

@@ -32,6 +32,7 @@ __all__ = [
     "build_normalised_scorer",
     "matches_target",
     "normalize_answer",
+    "split_words",
 ]
 
 #: Longest answer that is normalised, in characters; what is longer is cut.
@@ -50,7 +51,7 @@ _POWER = re.compile(r"(?<=\d)\s?\^\s?\{?(?=-?\d)")
 _SUPERSCRIPT = re.compile(r"(?<=\d)(?=[⁻⁰¹²³⁴⁵⁶⁷⁸⁹])")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _SIGNS = re.compile(
-    r"(?P<number>\d+(?:[.:/]\d+)+|\d*\.\d+)|(?P<range>(?<=\d)\s?[-‐-―−]\s?(?=\d))|(?P<minus>(?<![\w)])[-−](?=\.?\d))"
+    r"(?P<number>\d+(?:[.:/]\d+)+|\d*\.\d+)|(?P<range>(?<=\d)\s?[-‐-―−]\s?(?=\d))|(?P<minus>(?<![\w)])[-−](?=[$€£¥₹]?\.?\d))"
     r"|(?P<sign>(?<=[a-z])(?:\+\+|[+#])(?!\w)|(?<=\b[abo])[-−]$|(?<=\bab)[-−]$)|(?P<dash>[-‐-―−~/])|(?P<and>&)"
 )
 
@@ -76,6 +77,18 @@ def normalize_answer(text: str) -> str:
     return words or " ".join(folded.split())
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words of an answer as `normalize_answer` writes them; in scripts without spaces each character is one.
+
+    >>> split_words("The Beatles"), split_words("是 18 岁。")
+    (['beatles'], ['是', '18', '岁'])
+    """
+    return _TOKEN.findall(normalize_answer(text))
+
+
+# A word, or a character of a script that is written without spaces between words.
+_NO_SPACES = "\\u0e00-\\u0edf\\u1000-\\u109f\\u1780-\\u17ff\\u3040-\\u30ff\\u3400-\\u9fff\\uf900-\\ufaff"
+_TOKEN = re.compile(rf"[{_NO_SPACES}]|[^\s{_NO_SPACES}]+")
 # Private characters stand for marks that are kept, while the other punctuation is removed.
 _MARKS = {".": "\ue000", ":": "\ue001", "/": "\ue002", "-": "\ue003", "+": "\ue004", "#": "\ue005", "^": "\ue006"}
 _PROTECT = str.maketrans(_MARKS)
@@ -279,11 +292,11 @@ def build_contains_scorer(spec: str, _: str) -> Scorer:
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         text = remove_next_question(remove_reasoning(completion), item.context)
-        words = f" {normalize_answer(text)} "
+        words = f" {' '.join(split_words(text))} "
         if not words.strip():
             return ScoredAnswer(0.0, None, "empty")
         for target in parse_targets(item.target):
-            if f" {normalize_answer(target)} " in words:
+            if f" {' '.join(split_words(target))} " in words:
                 return ScoredAnswer(1.0, target, "contained")
         answer, rule = read_open_answer(text, item.context)
         return ScoredAnswer(0.0, None if answer is None else normalize_answer(answer), rule)

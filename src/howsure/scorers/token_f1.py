@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from howsure.extraction.completion_context import remove_next_question
 from howsure.extraction.open_answers import read_open_answer
 from howsure.extraction.statements import remove_reasoning
-from howsure.scorers.normalised import normalize_answer
+from howsure.scorers.normalised import normalize_answer, split_words
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_targets
 
 __all__ = ["build_f1_scorer", "compute_f1"]
-
-# A word, or a character of a script that is written without spaces between words.
-_NO_SPACES = "\\u0e00-\\u0edf\\u1000-\\u109f\\u1780-\\u17ff\\u3040-\\u30ff\\u3400-\\u9fff\\uf900-\\ufaff"
-_TOKEN = re.compile(rf"[{_NO_SPACES}]|[^\s{_NO_SPACES}]+")
 
 
 def compute_f1(answer: str, target: str) -> float:
@@ -42,7 +37,7 @@ def compute_f1(answer: str, target: str) -> float:
     >>> compute_f1("the English novelist Jane Austen", "Jane Austen"), compute_f1("東京都", "東京")
     (0.6666666666666666, 0.8)
     """
-    given, expected = (Counter(_TOKEN.findall(normalize_answer(text))) for text in (answer, target))
+    given, expected = (Counter(split_words(text)) for text in (answer, target))
     common = (given & expected).total()
     total = given.total() + expected.total()
     return 2 * common / total if total else float(answer == target)
