@@ -513,9 +513,9 @@ def _describe_unseen_variation(cells: Cells, noise: _Noise, i: int) -> str:
     if not np.any(unseen):
         return ""
     k = n[unseen]
-    counted = np.where(k == 1, noise.prediction[i], 0) / k
+    included = np.where(k == 1, noise.prediction[i], 0) / k
     square = noise.mean_error[i] * len(n)
-    largest = square + np.sum(np.maximum(0.25 / k - counted, 0))
+    largest = square + np.sum(np.maximum(0.25 / k - included, 0))
     if largest <= _LARGER_ERROR**2 * square:
         return ""
     most, error = describe_generations(int(k.max())), f"{math.sqrt(largest) / len(n):#.2g}"
