@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import pytest
 from helpers.planted_review import HOME, HOSTILE, PORT, TOKEN, post, row, session, stranger, visitor
+from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocketDisconnect
 
 import howsure
@@ -505,6 +506,23 @@ def test_a_right_answer_that_cannot_be_is_refused(client, review, fields, what):
     assert reply.status_code == 422
     assert what in reply.text
     assert not review.file.exists()
+
+
+@pytest.mark.parametrize(
+    ("choices", "target", "right", "wrong"),
+    [
+        (("Lima", "New  York", "Rome"), "Lima", {"New York": "New  York", "Rome": "Rome"}, ["B", "Oslo", "lima"]),
+        (("Lima", "Oslo", "Rome"), "0", {"2": "2", "Rome": "Rome"}, ["B", "4", "London"]),
+        (("4", "18", "20"), "18", {"20": "20", "4": "4"}, ["5", "B", "2"]),
+        (("Lima", "Oslo", "Rome"), "Paris", {"Bonn": "Bonn"}, []),
+    ],
+)
+def test_a_right_answer_names_a_choice_as_the_target_does(choices, target, right, wrong):
+    view = QuestionView("b", "q", "key", "text", choices, target)
+    assert {text: review_pages._parse_answer(text, "mislabeled", view) for text in right} == right
+    for text in wrong:
+        with pytest.raises(HTTPException, match="of one of its choices"):
+            review_pages._parse_answer(text, "mislabeled", view)
 
 
 def test_an_adjudication_shows_both_verdicts_and_takes_a_final_one(tmp_path, texts, review):

@@ -330,7 +330,7 @@ def _to(entry: Entry, choice: QueueFilter, **more: str) -> str:
 
 
 def _parse_answer(text: str, word: str, view: QuestionView) -> str:
-    """Return the right answer of a mislabeled question; that of a question with choices is a letter."""
+    """Return the right answer of a mislabeled question; of choices it names one as the target does."""
     answer = " ".join(text.split())
     if not answer or word == "undone":
         return ""
@@ -346,6 +346,15 @@ def _parse_answer(text: str, word: str, view: QuestionView) -> str:
         answer = answer.upper()
         if answer not in list(letters):
             raise HTTPException(422, f"The right answer of a question with choices is one of {', '.join(letters)}.")
+    elif view.choices and view.target is not None:
+        texts = {" ".join(choice.split()): choice for choice in view.choices}
+        # The places of choices are counted from 0 or from 1.
+        has_place = all(name.isdecimal() and int(name) <= len(view.choices) for name in (view.target, answer))
+        is_place = view.target.isdecimal() and int(view.target) <= len(view.choices)
+        if (is_place or view.target in view.choices) and not has_place and answer not in texts:
+            form = "text" if view.target in view.choices else "place"
+            raise HTTPException(422, f"The right answer of this question is the {form} of one of its choices.")
+        answer = texts.get(answer, answer)
     if answer == view.target:
         raise HTTPException(422, "The right answer is the target, so the question is not mislabeled.")
     return answer
