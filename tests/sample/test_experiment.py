@@ -126,7 +126,7 @@ WRONG = [
     (START + "greedy: 1\n", "e.yaml:4: greedy: 1 is not allowed; give true or false"),
     (START + "concurrency: 0\n", "e.yaml:4: concurrency: 0 is not allowed; give a whole number >= 1"),
     (START + "limit: -1\n", "e.yaml:4: limit: -1 is not allowed; give a whole number >= 1"),
-    (START + "1: 2\n", "e.yaml:1: Expected `str`; see the README's example"),
+    (START + "1: 2\n", "e.yaml:4: 1: unknown key '1'"),
     (
         START + "  - {model: replay/m, temperature: 0.5}\n",
         "e.yaml:4: models[1].temperature: a recorded model does not take temperature; remove it",

@@ -29,6 +29,7 @@ TYPE_WORDS = {
 
 #: Tags of values that JSON has too, and of the key `<<`. A date is no such value.
 MERGE = "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
 TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
 #: Largest number of values, with all aliases written out.
 MOST_VALUES = 1_000_000
@@ -187,6 +188,7 @@ class YamlSource:
                 self._refuse(key, f"the key {key.value!r} occurs twice", "remove one")
             if key.tag != MERGE:
                 names.add(key.value)
+                key.tag = _TEXT  # a key is text as it is written: YES and 10 are verdicts of a judge
 
     def _refuse(self, node: yaml.Node, what: str, remedy: str) -> NoReturn:
         """Raise InputError at the line of a node."""
