@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import warnings
 from collections import Counter
 
 import msgspec
@@ -15,7 +16,7 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.models.model import Choice, Reply
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
-from howsure.sample.sampling_plan import SamplingPlan
+from howsure.sample.sampling_plan import SamplingPlan, load_benchmark
 from howsure.store.responses import read, read_prompts
 
 CITIES = ["Paris", "Rome", "Oslo", "Lima", "Cairo", "Quito"]
@@ -290,3 +291,14 @@ def test_rules_that_need_whole_rounds_are_refused(exam, more):
     experiment = parse_experiment(text(own, generations=4, more=more), base=exam)
     with pytest.raises(InputError, match="questions_per_variant has none"):
         SamplingPlan.build(experiment, load(experiment.benchmark, base=exam))
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_the_scorer_of_questions_matters_only_without_a_judge(tmp_path, is_judged):
+    (tmp_path / "sums.csv").write_text("question,answer\n1 + 1?,2\n1 + 2?,3\n")
+    lines = "{benchmark: {file: sums.csv, question: question, target: answer}, models: [simulated/small]"
+    lines += ", judge: {model: simulated/strong}}" if is_judged else "}"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_benchmark(parse_experiment(lines, base=tmp_path))
+    assert sum("no scorer is named" in str(one.message) for one in caught) == (not is_judged)

@@ -14,6 +14,7 @@ import msgspec
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
+from howsure.benchmarks.question_file import NO_SCORER
 from howsure.errors import EmptyShardError, HowsureWarning, InputError
 from howsure.models.model import Settings
 from howsure.perturb import instructions
@@ -157,7 +158,10 @@ def _leave_to_judge(experiment: Experiment, benchmark: Benchmark) -> Benchmark:
 
 def load_benchmark(experiment: Experiment) -> Benchmark:
     """Return the first benchmark of an experiment, under its label if it has one."""
-    benchmark = load(experiment.benchmark, base=experiment.base)
+    with warnings.catch_warnings():
+        if experiment.judge is not None:  # the scorer of the benchmark scores nothing
+            warnings.filterwarnings("ignore", f".*{NO_SCORER}", HowsureWarning)
+        benchmark = load(experiment.benchmark, base=experiment.base)
     return benchmark if experiment.label is None else replace(benchmark, name=experiment.label)
 
 

@@ -184,6 +184,18 @@ def test_few_labels_are_noted():
     assert "0 labels" in by_model["b"]["note"]
 
 
+def test_each_model_with_too_few_labels_says_so():
+    """One label of a, and none of b: neither has a corrected score, whichever has more."""
+    data = reference_data()
+    one = np.where((data.model == 0) & (np.cumsum(~np.isnan(data.label)) <= 1), data.label, np.nan)
+    result = calibrate(
+        JudgedCompletions("few", data.models, data.questions, data.model, data.question, data.judged, one)
+    )
+    notes = {row["model"]: row["note"] for row in result}
+    assert notes["a"] == "1 label: too few to correct the judge's score"
+    assert notes["b"] == "0 labels: too few to correct the judge's score"
+
+
 def test_a_note_on_a_difference_names_the_model_with_few_labels():
     data = reference_data()
     for n, note in ((0, "b: 0 labels: too few to correct the judge's score"), (19, "b: only 19 labels")):

@@ -668,7 +668,8 @@ def _reasons(
     is_known = np.zeros(len(data.judged), dtype=bool) if data.is_known is None else data.is_known
     for i, n, error in zip(models, labels, se, strict=True):
         of_model = "" if n_labels is None else f"{data.models[i]}: "
-        has_enough = np.isnan(error) and n > min(labels)  # the error of a difference is unknown by the other model
+        # The error of a difference is unknown because of the model with fewer labels.
+        has_enough = n_labels is not None and np.isnan(error) and n > max(1, min(labels))
         text = "" if has_enough else _describe_labels(n, error, method, accuracy)
         parts = [f"{of_model}{text}" if text and method in {"ppi", "labels"} else text]
         scored = (data.model == i) & ~np.isnan(data.judged)
