@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,3 +294,32 @@ def test_scripts_have_the_pattern_of_hashes(name):
     script = assets.read_template(name)
     assert f"/^{HASH}$/" in script
     assert "%HASH%" not in script
+
+
+def test_a_page_that_cannot_be_written_whole_leaves_the_one_before(tmp_path, monkeypatch):
+    """The disk is full after the first half, as in `tests/store/test_atomic.py`."""
+    page = build_page(ReportData([simulated(["a", "b"])]))
+    path, link = tmp_path / "report.html", tmp_path / "link.html"
+    path.write_text("the page before")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_text = Path.write_text
+
+    def fill_disk(self, text, **options):
+        write_text(self, text[: len(text) // 2], **options)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", fill_disk)
+        with pytest.raises(InputError, match=r"report\.html: cannot be written: No space left on device"):
+            page.save(path)
+    assert path.read_text() == "the page before"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link.html", "report.html"]
+    page.save(link)
+    assert (link.is_symlink(), path.read_text(), path.stat().st_mode & 0o777) == (True, page.html, 0o640)
+
+
+def test_a_page_is_written_to_a_device():
+    page = build_page(ReportData([simulated(["a", "b"])]))
+    page.save("/dev/null")
+    assert Path("/dev/null").is_char_device()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from howsure.errors import InputError
+from howsure.errors import InputError, StoreError
 from howsure.reporting import glossary
 from howsure.reporting.assets import build_policy, bundle_vega, load_templates, read_template
 from howsure.reporting.benchmark_report import BenchmarkReport, build_benchmark_reports
@@ -23,6 +24,7 @@ from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.question_browser import TextLimits
 from howsure.stats.comparisons import POWER
 from howsure.stats.core.claims import CLAIM_TEXTS
+from howsure.store.atomic import replace_file
 
 #: Heading and meaning of every column of every table.
 _COLUMNS = glossary.list_report_columns()
@@ -72,9 +74,31 @@ class Page:
             try:
                 if name != path.name:
                     file.parent.mkdir(exist_ok=True)
-                file.write_text(text, encoding="utf-8", newline="\n")
             except OSError as error:
                 raise InputError(f"cannot be written: {error.strerror}", where=str(file)) from error
+            write_text_file(file, text)
+
+
+def write_text_file(path: Path, text: str, *, newline: str = "\n") -> None:
+    """Write a file; where it cannot be written whole, such as on a full disk, what was there before is kept.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    target = path.resolve()
+    try:
+        if target.exists() and not target.is_file():  # a pipe or a device, such as /dev/stdout
+            path.write_text(text, encoding="utf-8", newline=newline)
+            return
+        with replace_file(target) as new:
+            new.write_text(text, encoding="utf-8", newline=newline)
+            if target.exists():
+                shutil.copymode(target, new)
+    except (OSError, StoreError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        raise InputError(f"cannot be written: {getattr(cause, 'strerror', None) or cause}", where=str(path)) from error
 
 
 def build_page(

@@ -19,7 +19,7 @@ from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json
 from howsure.reporting.figure_files import FigureStyle, format_csv, write_figures
 from howsure.reporting.formatting import format_count, format_number, format_share, join_names
-from howsure.reporting.page import Page, build_page, names_benchmark
+from howsure.reporting.page import Page, build_page, names_benchmark, write_text_file
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
 from howsure.reporting.sections.summary import describe_verdict, judge_pairs
@@ -299,9 +299,9 @@ def write_report(
         )
         decided, n_pairs = page.pair_counts[0]  # the page may compare prompt by prompt
         rows.append(replace(row, verdict=page.verdicts[0], decided=decided, n_pairs=n_pairs))
-    _write_text(folder / NUMBERS, format_csv(_tabulate_rows(rows)), newline="")
+    write_text_file(folder / NUMBERS, format_csv(_tabulate_rows(rows)), newline="")
     # The index is last: a site that could not be finished has no new index.
-    _write_text(
+    write_text_file(
         folder / INDEX,
         render_index(
             rows,
@@ -523,11 +523,3 @@ def _create_folder(folder: Path) -> None:
         raise InputError(f"cannot be a folder: {error.strerror}", where=str(folder), remedy="name another") from error
     if index is not None and '<meta name="generator" content="howsure' not in index[:4000]:
         raise InputError(f"has an {INDEX} that howsure did not make", where=str(folder), remedy="name another folder")
-
-
-def _write_text(file: Path, text: str, *, newline: str = "\n") -> None:
-    """Write a file; raise an error that names it if that fails."""
-    try:
-        file.write_text(text, encoding="utf-8", newline=newline)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(file)) from error
