@@ -576,3 +576,11 @@ def test_one_common_question_is_one(tmp_path):
         (tmp_path / f"{name}.csv").write_text("model,question,generation,score\nm,q,1,1\nm,q,2,0\n")
     with pytest.warns(HowsureWarning, match="have 1 question id in common"):
         hs.gate(tmp_path / "new.csv", baseline=tmp_path / "old.csv")
+
+
+@pytest.mark.parametrize(("counts", "verdict"), [(RIGHT, "pass"), (BROKEN, "fail")])
+def test_a_gate_is_neither_true_nor_false(counts, verdict):
+    """An object without a truth of its own would be true, so that `assert hs.gate(...)` passed with each verdict."""
+    result = hs.gate(_frame({"old": RIGHT, "new": counts}), a="new", b="old", margin=0.05)
+    with pytest.raises(InputError, match=f"this one is {verdict}; compare .verdict with 'pass'"):
+        bool(result)

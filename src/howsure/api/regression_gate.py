@@ -86,6 +86,13 @@ class GateResult(Results):
         """Questions that are answered less often right than before, a row each."""
         return Results(tuple(gate.questions for gate in self.gates if isinstance(gate, RegressionGate)))
 
+    def __bool__(self) -> bool:
+        raise InputError(
+            f"a gate has three verdicts and is neither true nor false; this one is {self.verdict}",
+            where="gate",
+            remedy="compare .verdict with 'pass', 'fail' or 'inconclusive'",
+        )
+
     def describe(self) -> list[str]:
         """Return the verdicts in words, one line for each statement; control characters of names are escaped."""
         lines = [line for gate in self.gates for line in describe_gate(gate, self.n_analyses)]
