@@ -123,7 +123,7 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, name: str, names: Iterable[str], *, where: str = "") -> None:
         self.kind, self.name, self.names = kind, name, sorted(names)
-        near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.6)
+        near = difflib.get_close_matches(str(name), self.names, n=3, cutoff=0.6)
         if near:
             remedy = "did you mean " + " or ".join(repr(n) for n in near) + "?"
         elif not self.names:

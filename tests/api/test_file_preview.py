@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -229,3 +230,8 @@ def test_a_column_prompt_with_a_text_for_each_question_is_its_text(tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)))
     result = hs.preview(path)
     assert dict(zip(result["column"], result["taken_as"], strict=True))["prompt"] == "variant"
+
+
+def test_a_frame_is_no_path():
+    with pytest.raises(InputError, match=r"preview: a frame is no path; .* howsure\.read takes frames"):
+        hs.preview(pa.table({"model": ["m"], "question": ["q"], "score": [1]}))

@@ -150,10 +150,25 @@ def test_bad_frames_are_told_in_one_line(kind, case):
 
 def test_columns_of_mixed_types_and_names_that_are_numbers():
     mixed = pd.DataFrame({**ROWS, "id": [1, "x", 2, 2, 1]})
-    with pytest.raises(InputError, match=r"the frame: a column of mixed types \(.*'x'.*give each column values of one"):
+    with pytest.raises(InputError, match=r"the frame: a column of mixed types, or of a type .*'x'.*give each column values of one"):
         read_cells(mixed)
     with pytest.raises(InputError, match="column 0 has no name of letters; rename it to text"):
         read_cells(pd.DataFrame([[1, 2]]))
+
+
+def test_frames_of_pandas_that_arrow_or_duckdb_do_not_read_are_told_in_one_line():
+    frame = pd.DataFrame(ROWS)
+    with pytest.raises(InputError, match="the frame: two columns have the name 'score'; rename one"):
+        read_cells(pd.concat([frame, frame[["score"]]], axis=1))
+    for values in (pd.arrays.SparseArray(frame["score"]), frame["score"].astype(complex)):
+        with pytest.raises(InputError, match="the frame: a column of mixed types, or of a type that is not supported"):
+            read_cells(frame.assign(score=values))
+
+
+def test_scores_in_two_bytes_are_read_as_others():
+    frame = pd.DataFrame(ROWS)
+    halves, full = read_cells(frame.astype({"score": "float16"})), read_cells(frame)
+    assert [cells.total.tolist() for cells in halves] == [cells.total.tolist() for cells in full]
 
 
 def test_an_engine_that_can_be_asked_only_must_hold_a_row_per_generation(monkeypatch):

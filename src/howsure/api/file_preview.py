@@ -18,6 +18,7 @@ from howsure.readers.sources import Source, TableSource, find_sources
 from howsure.safe_text import shorten_hash
 from howsure.stats.core.results import Columns, Result, make_columns
 from howsure.tables.columns import normalise_name
+from howsure.tables.frames import is_frame
 from howsure.tables.read_table import TableContent, TableNames, describe_table
 
 __all__ = ["FilePreview", "preview"]
@@ -98,7 +99,7 @@ def preview(
     Raises
     ------
     InputError
-        When it cannot be read; the message says which column is missing.
+        When it cannot be read, where the message says which column is missing; or `path` is no path.
 
     Examples
     --------
@@ -108,6 +109,9 @@ def preview(
     >>> preview(file)["taken_as"].tolist()
     ['model', 'question', 'score']
     """
+    if is_frame(path):
+        remedy = "give the path of a file or folder; howsure.read takes frames"
+        raise InputError("a frame is no path", where="preview", remedy=remedy)
     sources = find_sources(path, columns=columns, scorer=scorer, benchmark=benchmark, model=model, scale=scale)
     lines = [_count_kinds(sources)] if len(sources) > 1 else []
     if len(sources) > _N_READ:

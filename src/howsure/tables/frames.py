@@ -116,7 +116,12 @@ def _wrap(frame: object) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """Return the frame as one of narwhals; None where narwhals does not read it."""
     import narwhals as nw
 
-    wrapped = nw.from_native(frame, pass_through=True)
+    try:
+        wrapped = nw.from_native(frame, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        names = list(getattr(frame, "columns", ()))
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), "")
+        raise InputError(f"two columns have the name {twice!r}", where="the frame", remedy="rename one") from error
     return wrapped if isinstance(wrapped, (nw.DataFrame, nw.LazyFrame)) else None
 
 
@@ -151,10 +156,14 @@ def _collect(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], options: TableOptions
     needed = _find_needed(names, name, options)
     part = frame.select([column for column in names if column in needed])
     try:
-        return part.lazy().collect(backend="pyarrow").to_native()
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        table = part.lazy().collect(backend="pyarrow").to_native()
+    except (pa.ArrowException, TypeError) as error:  # TypeError: a sparse column of pandas
         remedy = "give each column values of one type, such as frame['question'].astype(str)"
-        raise InputError(f"a column of mixed types ({error})", where=name, remedy=remedy) from error
+        what = f"a column of mixed types, or of a type that is not supported ({first_line(error)})"
+        raise InputError(what, where=name, remedy=remedy) from error
+    # DuckDB reads no numbers of two bytes.
+    fields = [field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 def _find_reducible(frame: nw.LazyFrame[Any], options: TableOptions, name: str) -> TableColumns | None:

@@ -70,3 +70,15 @@ def test_each_interval_method_is_described():
 def test_a_level_in_percent_is_answered_with_the_share(level):
     with pytest.raises(InputError, match=f"level is {level:g}; did you mean {level / 100:g}\\?"):
         claims.check_level(level)
+
+
+@pytest.mark.parametrize("level", ["0.95", None])
+def test_a_level_that_is_no_number_is_an_input_error(level):
+    with pytest.raises(InputError, match=r"level is .*; give a number between 0 and 1, such as 0\.95"):
+        claims.check_level(level)
+
+
+def test_a_model_given_as_a_number_is_named_in_the_suggestion():
+    cells = Cells.from_scores("demo", ["1", "2"], ["p"], [[[1, 0]], [[0, 1]]])
+    with pytest.raises(UnknownNameError, match="unknown model 1; did you mean '1'"):
+        compare(cells, 1, "2")

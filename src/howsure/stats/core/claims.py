@@ -222,7 +222,12 @@ def check_level(level: float, *, where: str = "") -> None:
     ...
     howsure.errors.InputError: level is 95; did you mean 0.95?
     """
-    if not 0 < level < 1:
+    try:
+        is_level = 0 < level < 1
+    except TypeError as error:
+        remedy = "give a number between 0 and 1, such as 0.95"
+        raise InputError(f"level is {level!r}", where=where, remedy=remedy) from error
+    if not is_level:
         is_percentage = 50 <= level < 100
         remedy = f"did you mean {level / 100:g}?" if is_percentage else "allowed: between 0 and 1, such as 0.95"
         raise InputError(f"level is {level:g}", where=where, remedy=remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -224,7 +225,10 @@ class Results(Result):
         """Return a column by its name."""
         if not name.startswith("_") and name != "parts" and name in self._columns:
             return self._columns[name]
-        raise AttributeError(f"{type(self).__name__!r} has no attribute or column {name!r}")
+        remedy = "; to_frame() makes a frame of pandas, polars or pyarrow" if name.startswith("to_") else ""
+        near = difflib.get_close_matches(name, self._columns, n=1) if self.parts else []
+        remedy = remedy or (f"; did you mean {near[0]!r}?" if near else "")
+        raise AttributeError(f"{type(self).__name__!r} has no attribute or column {name!r}{remedy}")
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
