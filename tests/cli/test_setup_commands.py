@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from click.shell_completion import ShellComplete
 
-from howsure.cli import main
+from howsure.cli import cli, main
 from howsure.sample.experiment import load_experiment
 
 
@@ -87,3 +88,25 @@ def test_each_shell_has_its_lines(shell, capsys):
         main(["completion", shell])
     assert ended.value.code == 0
     assert f"_HOWSURE_COMPLETE={shell}_complete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "beginning", "names"),
+    [
+        (["compare", "t.csv", "--a"], "", ["big model", "small"]),
+        (["report", "t.csv", "--reference"], "s", ["small"]),
+        (["score", "t.csv", "--columns", "score=ok?", "--benchmark"], "", ["sums"]),
+        (["compare", "absent.csv", "--a"], "", []),
+        (["score", "t.csv", "--columns"], "qu", ["question="]),
+        (["explain"], "se_d", ["se_data", "se_difference"]),
+        (["explain"], "data n", ["data noise"]),
+    ],
+)
+def test_names_of_the_results_and_of_columns_are_completed(tmp_path, monkeypatch, words, beginning, names):
+    monkeypatch.chdir(tmp_path)
+    rows = ["benchmark,model,question,ok?", "sums,big model,1,1", "sums,small,1,0"]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    if "--columns" not in words and words[0] != "explain":
+        (tmp_path / "t.csv").write_text("\n".join(rows).replace("ok?", "score"))
+    complete = ShellComplete(cli, {}, "howsure", "_HOWSURE_COMPLETE")
+    assert [item.value for item in complete.get_completions(words, beginning)] == names

@@ -26,6 +26,7 @@ from howsure.cli.options import (
     add_format,
     add_reading,
     add_two_models,
+    complete_models,
     fit_sentences,
     follow_files,
     parse_columns,
@@ -347,8 +348,12 @@ def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
     "of models (Kendall's W); rank-flips: how often the prompt decides which of two models is better; sample-size: "
     "n_star of mean and variance; prompteval: quantiles over prompts from few answers.",
 )
-@click.option("--a", help="One model: with --b, components of their difference, and how often the prompt decides.")
-@click.option("--b", help="The other model.")
+@click.option(
+    "--a",
+    shell_complete=complete_models,
+    help="One model: with --b, components of their difference, and how often the prompt decides.",
+)
+@click.option("--b", shell_complete=complete_models, help="The other model.")
 @click.option("--proxy", "cheap", metavar="CHEAP", help="Test whether n_star of this model was enough for the others.")
 def variants(
     inputs: CommandInputs,

@@ -29,6 +29,7 @@ from howsure.cli.options import (
     add_names,
     add_reading,
     add_unsafe_code,
+    complete_models,
     parse_columns,
     print_result,
 )
@@ -47,7 +48,9 @@ from howsure.errors import InputError
     help="The HTML file; of several benchmarks, or without .html, a folder with an index and a page for each.",
 )
 @click.option("--title", help="Title of the page, or of the index.")
-@click.option("--reference", help="Model that the others are compared with; default: the best.")
+@click.option(
+    "--reference", shell_complete=complete_models, help="Model that the others are compared with; default: the best."
+)
 @click.option("--figures", type=PATH, metavar="DIR", help="Export every figure to this folder, its numbers beside it.")
 @click.option(
     "--format",

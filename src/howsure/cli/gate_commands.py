@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
-from howsure.cli.options import PATH, CommandInputs, add_format, add_reading, fit_sentences, print_result
+from howsure.cli.options import (
+    PATH,
+    CommandInputs,
+    add_format,
+    add_reading,
+    complete_models,
+    fit_sentences,
+    print_result,
+)
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, MeanClaim, MissingRule
 
@@ -24,8 +32,8 @@ if TYPE_CHECKING:
 @add_reading(level=False)
 @add_format
 @click.option("--baseline", multiple=True, metavar="PATH", help="Results of the baseline; PATHS are the candidate's.")
-@click.option("--a", help="The candidate, where PATHS have several models.")
-@click.option("--b", help="The baseline, where its results have several models.")
+@click.option("--a", shell_complete=complete_models, help="The candidate, where PATHS have several models.")
+@click.option("--b", shell_complete=complete_models, help="The baseline, where its results have several models.")
 @click.option(
     "--metric",
     "metrics",

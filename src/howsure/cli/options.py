@@ -10,6 +10,7 @@ import shutil
 import stat
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,41 @@ Command: TypeAlias = Callable[..., None]
 Decorator: TypeAlias = Callable[[Command], Command]
 
 PATH = click.Path(path_type=Path)
+
+
+def complete_models(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the labels of the models of PATHS that begin so, for a shell that completes an option."""
+    return _complete_from_results(context, incomplete, lambda cells: cells.models)
+
+
+def _complete_benchmarks(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the benchmarks of PATHS that begin so."""
+    return _complete_from_results(context, incomplete, lambda cells: (cells.benchmark,))
+
+
+def _complete_columns(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the beginnings of the values of --columns, such as question=."""
+    from howsure.tables.columns import ALIASES
+
+    return [f"{name}=" for name in ALIASES if f"{name}=".startswith(incomplete)]
+
+
+def _complete_from_results(
+    context: click.Context, incomplete: str, list_names: Callable[[Cells], Iterable[str]]
+) -> list[str]:
+    """Return the names that the results at PATHS have and that begin so; none where PATHS cannot be read."""
+    from howsure.readers.evaluations import read
+
+    # Click leaves the arguments in `args` where the last option has no value yet.
+    paths = context.params.get("paths") or context.args
+    # A shell that waits for names can show neither errors nor warnings.
+    with warnings.catch_warnings(action="ignore"), suppress(HowsureError, OSError):
+        columns = parse_columns(context.params.get("columns") or ())
+        names = dict.fromkeys(name for cells in read(paths, columns=columns).cells() for name in list_names(cells))
+        return [name for name in names if name.startswith(incomplete)]
+    return []
+
+
 #: Shortest time between two readings of files that are followed, in seconds.
 _FOLLOW_SECONDS = 2.0
 #: Largest number of models that an error lists.
@@ -83,12 +119,14 @@ _READ_OPTIONS = (
         "benchmarks",
         multiple=True,
         metavar="NAME",
+        shell_complete=_complete_benchmarks,
         help="Read only this benchmark; several can be named. Default: all.",
     ),
     click.option(
         "--columns",
         multiple=True,
         metavar="NAME=COLUMN",
+        shell_complete=_complete_columns,
         help="Column of a table, or field of a log, that holds NAME (model, question, score, ...).",
     ),
     click.option(
@@ -433,8 +471,10 @@ def add_two_models(command: Command) -> Command:
             raise build_models_error(inputs, a, b)
         command(inputs, a=a, b=b, **options)
 
-    option_a = click.option("--a", metavar="MODEL", help="One model. Needed.")
-    option_b = click.option("--b", metavar="MODEL", help="The other model; differences are a - b. Needed.")
+    option_a = click.option("--a", metavar="MODEL", shell_complete=complete_models, help="One model. Needed.")
+    option_b = click.option(
+        "--b", metavar="MODEL", shell_complete=complete_models, help="The other model; differences are a - b. Needed."
+    )
     return option_a(option_b(check_and_call))
 
 

@@ -14,6 +14,7 @@ from howsure.cli.options import (
     add_format,
     add_reading,
     build_models_error,
+    complete_models,
     fit_sentences,
     print_result,
 )
@@ -148,7 +149,12 @@ def greedy(inputs: CommandInputs, form: OutputFormat, *, level: float, runs: int
 @click.option(
     "--order", metavar="NAME,NAME,...", help="The checkpoints in their order; default: by the number in them."
 )
-@click.option("--reference", metavar="NAME", help="Checkpoint that the others are compared with; default: the last.")
+@click.option(
+    "--reference",
+    shell_complete=complete_models,
+    metavar="NAME",
+    help="Checkpoint that the others are compared with; default: the last.",
+)
 @click.option("--method", type=click.Choice(TEST_METHODS), help="Default: those of score and compare.")
 def curve(
     inputs: CommandInputs,
@@ -184,8 +190,16 @@ def curve(
 @click.command()
 @add_reading()
 @add_format
-@click.option("--a", help="The model at one provider; with --other, default: the only one of PATHS.")
-@click.option("--b", help="The model at the other provider; with --other, default: the same name, or the only one.")
+@click.option(
+    "--a",
+    shell_complete=complete_models,
+    help="The model at one provider; with --other, default: the only one of PATHS.",
+)
+@click.option(
+    "--b",
+    shell_complete=complete_models,
+    help="The model at the other provider; with --other, default: the same name, or the only one.",
+)
 @click.option("--other", multiple=True, metavar="PATH", help="Results at the other provider, if not among PATHS.")
 @click.option(
     "--method",

@@ -11,8 +11,15 @@ from howsure.api.choices import OutputFormat
 from howsure.cli.options import add_format, print_result
 
 
+def _complete_columns_and_terms(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the columns and terms that begin so, for a shell that completes them."""
+    from howsure.reporting.glossary import TERMS, read_columns
+
+    return [name for name in (*read_columns(), *TERMS) if name.startswith(incomplete)]
+
+
 @click.command()
-@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM]...")
+@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM]...", shell_complete=_complete_columns_and_terms)
 @add_format
 def explain(columns: Sequence[str], form: OutputFormat) -> None:
     """Explain columns of tables, and terms: meaning, unit, formula.

@@ -23,6 +23,7 @@ from howsure.cli.options import (
     add_format,
     add_reading,
     add_unsafe_code,
+    complete_models,
     find_width,
     print_result,
     print_rows,
@@ -63,8 +64,8 @@ def parse_assurance(value: str | float) -> float:
     show_default=True,
     help="What the error is about.",
 )
-@click.option("--a", help="One model; alone: plan for its score.")
-@click.option("--b", help="The other model.")
+@click.option("--a", shell_complete=complete_models, help="One model; alone: plan for its score.")
+@click.option("--b", shell_complete=complete_models, help="The other model.")
 @click.option("--accuracy", type=float, help="Without a pilot: about how often the models are right.")
 @click.option(
     "--temperature", type=float, help="Without a pilot: the sampling temperature; up to 0.2 answers vary less."
