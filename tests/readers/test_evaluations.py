@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from helpers.lm_eval_log import harness
+from helpers.scored_runs import run_of
 from helpers.stored_rows import open_run
 
 import howsure as hs
@@ -219,3 +220,9 @@ def test_files_with_other_questions_of_a_model_are_parts_of_the_same_runs(tmp_pa
     assert len(list_runs("abcd", "ab")) == 6  # both have answers to a and b
     (tmp_path / "other.csv").write_text("model,question,generation,score\nn,c,0,1\nn,c,1,0")
     assert len(list_runs("ab", "other")) == 5  # no model is in both
+
+
+def test_a_run_that_was_killed_before_its_first_row_is_to_be_run_again(tmp_path):
+    path = run_of(tmp_path / "run", [])
+    with pytest.raises(InputError, match="the run has no generations yet; run its experiment again to sample them"):
+        hs.score(path)

@@ -212,3 +212,12 @@ def test_a_key_in_the_path_of_an_address_is_compared_and_stored_masked():
     assert (
         asked(models={"m": older}).extend(asked(models={"m": model(base_url=address)})).models["m"].base_url == address
     )
+
+
+@pytest.mark.parametrize(("n_questions", "is_said"), [(25, True), (20, False), (15, False)])
+def test_the_refusal_of_added_questions_says_how_to_add_them(n_questions, is_said):
+    before = asked(benchmarks={"b c": {"sha256": "aa", "questions": 20}})
+    with pytest.raises(InputError) as refused:
+        before.extend(asked(benchmarks={"b c": {"sha256": "bb", "questions": n_questions}}))
+    assert ("put the new ones alone into another file, run it with -o MORE" in str(refused.value)) == is_said
+    assert str(refused.value).endswith("FOLDER MORE --as-benchmark 'b c'") == is_said

@@ -163,7 +163,11 @@ class RunSource:
 
         names = [*_COLUMNS, "status"]
         columns = dict.fromkeys([*names, *(merging.MARKS if self.earlier else ())])
-        table = self.rename_models(self._drop_copies(self._stream(list(columns)).read_all(), note=True))
+        stored = self._stream(list(columns)).read_all()
+        if not stored.num_rows:
+            remedy = "run its experiment again to sample them"
+            raise InputError("the run has no generations yet", where=str(self.path), remedy=remedy)
+        table = self.rename_models(self._drop_copies(stored, note=True))
         unscored = compute.equal(table["status"], UNSCORED)
         if number := compute.sum(unscored).as_py():
             table = table.filter(compute.invert(unscored))

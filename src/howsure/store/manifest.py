@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -337,7 +338,14 @@ def _build_conflict(kind: str, name: str, changed: Mapping[str, tuple[object, ob
     what = ", ".join(f"{field} was {old!r}, now {new!r}" for field, (old, new) in changed.items())
     if "sha256" in changed:
         what = f"its questions or their targets have changed: {what}"
-    return InputError(f"{what} in this run", where=f"{kind} {name}", remedy=f"{remedy}, or use another folder")
+    remedy += ", or use another folder"
+    old, new = changed.get("questions", (0, 0))
+    if isinstance(old, int) and isinstance(new, int) and new > old:
+        remedy += (
+            "; to add questions, put the new ones alone into another file, run it with -o MORE, and read both folders "
+            f"as one benchmark: FOLDER MORE --as-benchmark {shlex.quote(name)}"
+        )
+    return InputError(f"{what} in this run", where=f"{kind} {name}", remedy=remedy)
 
 
 def _merge_lines(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:

@@ -529,8 +529,14 @@ def match_columns(
     named = {}
     for name, column in columns.items():
         if name not in ALIASES:
+            if name in TEXT_ALIASES:
+                what = f"{name!r} is a column of texts, and scores are read without it"
+                raise InputError(what, where="--columns", remedy="leave it out; howsure show and howsure audit read it")
             raise UnknownNameError("column", name, ALIASES, where="--columns")
         match = by_lower_name.get(column.strip().lower()) or by_key.get(normalise_name(column))
+        if match is None and "," in column and "=" in column:
+            remedy = "give --columns NAME=COLUMN once for each column"
+            raise InputError(f"unknown column {column!r}", where=where, remedy=remedy)
         if match is None:
             raise UnknownNameError("column", column, names, where=where)
         named[name] = match
