@@ -175,8 +175,8 @@ def _describe_single_tests(compared: ReferenceComparisons) -> str:
         return ""
     tests = "pairs" if compared.chosen_by_scores else "comparisons"
     return (
-        f" Each tested by itself, it differs from {single:,}; after adjusting for all {compared.n_tests:,} {tests} "
-        f"(Holm), from {adjusted:,}."
+        f" Each tested by itself, it differs from {format_count(single, 'model')}; after adjusting for all "
+        f"{compared.n_tests:,} {tests} (Holm), from {f'{adjusted:,}' if adjusted else 'none'}."
     )
 
 
