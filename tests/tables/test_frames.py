@@ -150,7 +150,9 @@ def test_bad_frames_are_told_in_one_line(kind, case):
 
 def test_columns_of_mixed_types_and_names_that_are_numbers():
     mixed = pd.DataFrame({**ROWS, "id": [1, "x", 2, 2, 1]})
-    with pytest.raises(InputError, match=r"the frame: a column of mixed types, or of a type .*'x'.*give each column values of one"):
+    with pytest.raises(
+        InputError, match=r"the frame: a column of mixed types, or of a type .*'x'.*give each column values of one"
+    ):
         read_cells(mixed)
     with pytest.raises(InputError, match="column 0 has no name of letters; rename it to text"):
         read_cells(pd.DataFrame([[1, 2]]))
