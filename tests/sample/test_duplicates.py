@@ -109,6 +109,12 @@ SCENARIOS = {
         {},
         ["10 of 40 prompts with several requests"],
     ),
+    "a cache with four texts for each prompt": (
+        lambda at: words(at.q, at.v, at.r % 4, length=1500),
+        {"requests": 10},
+        ["40 of 40 prompts with several requests got their first text again, beside others: a fixed seed or a cache, such as a cache with several texts for each prompt; copies are not generations"],
+    ),
+    "three copies of each short program": (lambda at: words(at.q, at.v, at.r % 4, length=250), {"requests": 10}, []),
     "a fixed seed on few prompts": (lambda at: words(at.q, at.v), {"questions": 4}, []),
     "a stray copy": (lambda at: words(at.q, at.v, at.r if at.q > 5 else 0), {}, []),
     "letters": (short, {"requests": 10}, []),
@@ -391,6 +397,20 @@ def test_copies_on_a_share_of_the_prompts_are_found(length, share):
     found = find_repeated_texts(p, p + 1, np.full(200, length), np.ones(200, int), p < 200 * share)
     assert (found.same, found.prompts, found.always) == (200 * share, 200, True)
     assert find_repeated_texts(p, p + 1, np.full(200, length), np.ones(200, int), p < 200 * share * 0.9) is None
+
+
+@pytest.mark.parametrize(("length", "later"), [(400, 9), (1000, 4), (1500, 9), (3000, 30)])
+def test_sharp_models_with_many_later_texts_raise_false_alarms_rarely(length, later):
+    """Guarantee: the first text of a prompt has a probability of its own, exp(-L / 400) on average over the prompts."""
+    rng = np.random.default_rng(5)
+    mean = math.exp(-length / 400)
+    p = np.arange(200)
+    alarms = 0
+    for _ in range(1000):
+        equal = rng.binomial(later, rng.beta(mean, 1 - mean, 200))
+        found = find_repeated_texts(p, p + 1, np.full(200, length), np.full(200, later), equal, are_few_enough=True)
+        alarms += found is not None
+    assert alarms <= 10
 
 
 SAME = [

@@ -261,6 +261,22 @@ class DuplicateDetector:
                 f"{repeats.same:,} of {repeats.prompts:,} prompts with several requests got the same text "
                 f"{_describe_frequency(repeats)}: {self._describe_cause()}; copies are not generations"
             )
+            return
+        repeats = find_repeated_texts(
+            question,
+            self._text,
+            self._length,
+            self._n_later,
+            self._n_repeated,
+            temperature=self.temperature,
+            are_few_enough=True,
+        )
+        if repeats is not None:
+            yield (
+                f"{repeats.same:,} of {repeats.prompts:,} prompts with several requests got their first text again, "
+                f"beside others: {self._describe_cause()}, such as a cache with several texts for each prompt; copies "
+                "are not generations"
+            )
 
     def _note_uniform_replies(self) -> Iterator[str]:
         """Yield a note if replies to the same prompt differ, and each of them holds one text only."""
@@ -361,7 +377,14 @@ class DuplicateDetector:
 
 
 def find_repeated_texts(
-    question: Ints, text: Ints, length: Ints, compared: Ints, equal: Ints, *, temperature: float | None = None
+    question: Ints,
+    text: Ints,
+    length: Ints,
+    compared: Ints,
+    equal: Ints,
+    *,
+    temperature: float | None = None,
+    are_few_enough: bool = False,
 ) -> RepeatedTexts | None:
     """Return the counts of prompts that repeat their text, or None if no more repeat than with a sampling model.
 
@@ -380,6 +403,9 @@ def find_repeated_texts(
         Number of later texts of the prompt, and how many of them equal the first, shape (P,).
     temperature
         None is unknown and treated as warm.
+    are_few_enough
+        Whether one later text that equals the first is enough for a prompt to repeat its text, and not half of them.
+        Of k later texts one does with probability 1 - (1 - p)^k at most.
 
     >>> p = np.arange(20)
     >>> find_repeated_texts(p, p + 1, np.full(20, 900), np.full(20, 4), np.full(20, 4))
@@ -391,9 +417,11 @@ def find_repeated_texts(
     np.minimum.at(lowest, which, question)
     np.maximum.at(highest, which, question)
     usable = (compared > 0) & (length >= LONG_TEXT) & (lowest == highest)[which]
-    same = usable & (2 * equal >= compared)
+    same = usable & ((equal > 0) if are_few_enough else (2 * equal >= compared))
     warmth = 1.0 if temperature is None else min(temperature / WARM, 1.0)
     chance = np.exp(-length[usable] / CHARACTERS_PER_NAT * warmth)
+    if are_few_enough:
+        chance = 1 - (1 - chance) ** compared[usable]
     expected = chance.sum() + 3 * np.sqrt((chance * (1 - chance)).sum())
     n, prompts = int(same.sum()), int(usable.sum())
     if n < max(FEWEST, SHARE * prompts) or n <= expected:
