@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from helpers.perturb_questions import CITIES, benchmark, open_benchmark
@@ -14,6 +15,7 @@ from scipy.stats import chisquare
 from howsure.benchmarks.question import Prompt, Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.perturb import SPACES, Dimension, FixedPrompt, Space, Value, draw_variants, hold_out, parse_space
+from howsure.perturb.checks import bind_space
 from howsure.perturb.dimensions import RANGE, draw_below, draw_permutation
 
 
@@ -161,6 +163,21 @@ def test_questions_held_out_leave_the_evaluation():
     assert rest.source["held_out"] == "4"
     with pytest.raises(InputError, match="10 of 10 questions held out; give 0 to 9"):
         hold_out(asked, 10, 7)
+
+
+def test_questions_that_are_there_twice_are_no_demonstrations_of_each_other():
+    """By hand: of 10 questions two have the text of the first, one with the choices in another order."""
+    asked = benchmark(n=10)
+    first = asked.questions[0]
+    again = replace(first, id="again")
+    turned = replace(first, id="turned", choices=first.choices[::-1], target="ABCD"["DCBA".index(first.target)])
+    doubled = replace(asked, questions=[*asked.questions, again, turned])
+    for seed in range(20):
+        pool, rest = hold_out(doubled, 5, seed)
+        assert not {q.text for q in pool} & {q.text for q in rest.questions}
+        assert pool == hold_out(replace(asked, questions=asked.questions[1:]), 5, seed)[0]
+    with pytest.raises(InputError, match="demonstration 'turned' is one of the questions"):
+        bind_space(parse_space({"space": "multiple-choice", "dimensions": {"demonstrations": [1]}}), asked, [turned])
 
 
 def test_demonstrations_are_drawn_from_the_pool_and_rendered_as_the_question():

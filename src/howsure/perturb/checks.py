@@ -25,7 +25,7 @@ from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 from howsure.safe_text import inflect_text
 
-__all__ = ["bind_space", "check_space"]
+__all__ = ["bind_space", "check_space", "identify_text"]
 
 _OF_CHOICES = ("enumerator", "wrapper", "separator", "order", "answer")
 _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker")
@@ -224,11 +224,17 @@ def _check_pool(space: Space, questions: Sequence[Question]) -> None:
     if most > len(space.pool):
         what = f"{most} demonstrations from a pool of {len(space.pool)}"
         raise InputError(what, where=where, remedy="hold questions out (hold_out: N), or give a larger pool")
-    ids, texts = {q.id for q in questions}, {(q.text, q.choices) for q in questions}
+    ids, texts = {q.id for q in questions}, set(map(identify_text, questions))
     for demonstration in space.pool:
-        if demonstration.id in ids or (demonstration.text, demonstration.choices) in texts:
+        if demonstration.id in ids or identify_text(demonstration) in texts:
             what = f"demonstration {demonstration.id!r} is one of the questions"
-            raise InputError(what, where=where, remedy="take it out of the pool, or hold questions out (hold_out: N)")
+            remedy = "take it out of the pool, or hold questions out (hold_out: N) that are there once"
+            raise InputError(what, where=where, remedy=remedy)
+
+
+def identify_text(question: Question) -> tuple[str, tuple[str, ...]]:
+    """Return the text and the choices of a question, in whatever order they are."""
+    return question.text, tuple(sorted(question.choices))
 
 
 def _check_paraphrases(space: Space, questions: Sequence[Question]) -> None:

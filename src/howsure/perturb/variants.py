@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from howsure.benchmarks.question import Benchmark, Message, ParsedAnswer, Prompt
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext, share_context, write_context
 from howsure.extraction.multiple_choice import read_choice
-from howsure.perturb.checks import bind_space
+from howsure.perturb.checks import bind_space, identify_text
 from howsure.perturb.dimensions import ENUMERATORS, draw_key
 from howsure.perturb.instructions import Instruction
 from howsure.perturb.rendering import hash_messages
@@ -251,7 +252,8 @@ def _rank_by_hash(questions: Sequence[str], seed: int, j: int) -> list[str]:
 def hold_out(benchmark: Benchmark, k: int, seed: int) -> tuple[list[Question], Benchmark]:
     """Return k questions of a benchmark, drawn by hash, and the benchmark without them.
 
-    The draw depends on the ids of the questions and the seed only; a larger k keeps the first questions.
+    The draw depends on the ids of the questions and the seed only; a larger k keeps the first questions. Questions that
+    are there twice, with the same text and choices, are drawn last: one would be a demonstration of the other.
 
     Raises
     ------
@@ -262,7 +264,11 @@ def hold_out(benchmark: Benchmark, k: int, seed: int) -> tuple[list[Question], B
     if not 0 <= k < n:
         remedy = f"give 0 to {n - 1}" if n else "give a benchmark with questions"
         raise InputError(f"{k} of {n} questions held out", where="variants, hold_out", remedy=remedy)
-    ranked = sorted(benchmark.questions, key=lambda question: draw_key(seed, "hold out", question.id))
+    copies = Counter(map(identify_text, benchmark.questions))
+    ranked = sorted(
+        benchmark.questions,
+        key=lambda question: (copies[identify_text(question)] > 1, draw_key(seed, "hold out", question.id)),
+    )
     held = {question.id for question in ranked[:k]}
     rest = [i for i, question in enumerate(benchmark.questions) if question.id not in held]
     reduced = replace(
