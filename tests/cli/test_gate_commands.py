@@ -55,6 +55,7 @@ def test_exit_codes(howsure, tables):
         (["base", "same", "worse"], "3 paths"),
         (["base", "--baseline", "same", "--at-least", "0.5"], "keep one of them"),
         (["base", "same", "--at-least", "0.5"], "a='m') pools them"),
+        (["same", "--at-least", "0.5", "--questions"], "leave out --questions"),
         (["base", "same", "--margin", "-1"], "margin"),
         (["base", "same", "--alpha", "0.7"], "alpha"),
         (["base", "--a", "x", "--b", "m"], "x"),
@@ -114,6 +115,21 @@ def test_a_benchmark_that_the_candidate_lacks_is_refused_before_anything_is_samp
     assert (code, "the candidate has no model 'x'" in err, (tmp_path / "out").exists()) == (2, True, False)
     code, _, err = howsure("gate", file, "--baseline", base, "--b", "x", "--output", tmp_path / "out")
     assert (code, "--as-benchmark NAME" in err, (tmp_path / "out").exists()) == (2, True, False)
+
+
+def test_a_baseline_of_other_questions_or_scores_is_refused_before_anything_is_sampled(howsure, tmp_path):
+    file = tmp_path / "exp.yaml"
+    text = "{benchmark: {name: population, size: 5, seed: SEED}, models: [simulated/medium], generations: 1}"
+    file.write_text(text.replace("SEED", "3"))
+    assert howsure("run", file, "--output", tmp_path / "base")[0] == 0
+    arguments = ("gate", file, "--baseline", tmp_path / "base", "--output", tmp_path / "out")
+    code, out, err = howsure(*arguments, "--metric", "f1")
+    assert (code, out, "unknown scorer 'f1'" in err) == (2, "", True)
+    file.write_text(text.replace("SEED", "4"))
+    code, out, err = howsure(*arguments)
+    assert (code, out) == (2, "")
+    assert "no question of population in the experiment occurs in the baseline" in err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_bar_that_is_no_number_is_refused_before_anything_is_sampled(howsure, tmp_path):

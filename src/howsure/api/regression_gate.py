@@ -364,8 +364,8 @@ def check_experiment(experiment: Path, baseline: Evaluations, *, a: str | None =
     Raises
     ------
     InputError
-        If the experiment lacks a model or a benchmark that the baseline has. Benchmarks of Inspect are not checked,
-        because their names are known only once they run.
+        If the experiment lacks a model, a benchmark or all questions of one that the baseline has. Benchmarks of
+        Inspect are not checked, because their names are known only once they run.
     """
     from howsure.benchmarks import is_inspect_task
     from howsure.sample.experiment import load_experiment
@@ -380,17 +380,22 @@ def check_experiment(experiment: Path, baseline: Evaluations, *, a: str | None =
     old = baseline.cells()
     pairs = _match_labels(models, _list_models(old, b), a, b)
     labels_of: dict[str, set[str]] = {}
-    questions: set[str] = set()
+    questions_of: dict[str, set[str]] = {}
     for part in plan.parts:
         benchmark = load_benchmark(part)
         labels_of.setdefault(benchmark.name, set()).update(config.label for config in part.models)
-        questions.update(question.id for question in benchmark.questions)
-    if len(labels_of) == len(old) == 1 and not questions.isdisjoint(old[0].questions):
+        questions_of.setdefault(benchmark.name, set()).update(question.id for question in benchmark.questions)
+    if len(labels_of) == len(old) == 1 and not set.union(*questions_of.values()).isdisjoint(old[0].questions):
         return  # one benchmark under two names; see `_name_alike`
     common = [cells.benchmark for cells in old if any(name in cells.models for _, name in pairs)]
     absent = [name for name in common if not any(label in labels_of.get(name, ()) for label, _ in pairs)]
     if absent:
         raise _build_absence_error(absent, common, [*labels_of])
+    for cells in old:
+        if cells.benchmark in common and questions_of[cells.benchmark].isdisjoint(cells.questions):
+            what = f"no question of {cells.benchmark} in the experiment occurs in the baseline"
+            remedy = "give the questions of the baseline, with the same ids, or sample a baseline with the experiment's"
+            raise InputError(what, where=str(experiment), remedy=remedy)
 
 
 def _name_alike(new: list[Cells], old: list[Cells]) -> tuple[list[Cells], list[Cells]]:

@@ -115,9 +115,7 @@ def gate(
     from howsure.api.regression_gate import EXIT_CODES, check_experiment, sample_until_decided
     from howsure.stats.gate import check_gate
 
-    if metrics and (inputs.scorer is not None or self_test or len(set(metrics)) < len(metrics)):
-        remedy = "name each score once, with --metric alone; --self-test takes --scorer"
-        raise InputError("--metric", where="gate", remedy=remedy)
+    _check_options(inputs, metrics, self_test=self_test, list_questions=list_questions, at_least=at_least)
     candidate, old = _divide(inputs, baseline, a, b, at_least, self_test=self_test)
     if self_test:
         data, label = (old or candidate).results, b if b is not None or old is not None else a
@@ -155,7 +153,7 @@ def gate(
             raise InputError(what, where="gate", remedy="give --baseline PATH, or --at-least SCORE")
         check_gate(margin, alpha, bar=0.0 if at_least is None else at_least)
         if old is not None:
-            _check_baseline(old.results, folder, b, margin=margin, alpha=alpha)
+            _check_baseline(old, folder, b, metrics, margin=margin, alpha=alpha)
             check_experiment(file, old.results, a=a, b=b)
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
@@ -167,11 +165,33 @@ def gate(
     sys.exit(EXIT_CODES[verdict])
 
 
-def _check_baseline(baseline: Evaluations, folder: Path, label: str | None, *, margin: float, alpha: float) -> None:
+def _check_options(
+    inputs: CommandInputs,
+    metrics: tuple[str, ...],
+    *,
+    self_test: bool,
+    list_questions: bool,
+    at_least: float | None,
+) -> None:
+    """Raise InputError for options that exclude each other."""
+    if metrics and (inputs.scorer is not None or self_test or len(set(metrics)) < len(metrics)):
+        remedy = "name each score once, with --metric alone; --self-test takes --scorer"
+        raise InputError("--metric", where="gate", remedy=remedy)
+    if list_questions and at_least is not None:
+        what = "--questions lists questions that are right less often than before, and --at-least has no baseline"
+        raise InputError(what, where="gate", remedy="leave out --questions, or give a baseline in place of --at-least")
+
+
+def _check_baseline(
+    inputs: CommandInputs, folder: Path, label: str | None, metrics: tuple[str, ...], *, margin: float, alpha: float
+) -> None:
     """Refuse, before anything is paid for, a baseline that the results of an experiment could not be judged against."""
     from howsure.stats.gate import check_gate
 
+    baseline = inputs.results
     benchmarks = baseline.cells()
+    for metric in metrics:
+        replace(inputs, scorer=metric).results.cells()  # raises for a score that the baseline does not have
     models = sorted({model for cells in benchmarks for model in cells.models})
     if label is not None and label not in models:
         raise UnknownNameError("model", label, models, where="--b")

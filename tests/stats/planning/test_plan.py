@@ -322,6 +322,19 @@ def test_a_pilot_of_single_generations_plans_single_generations():
         plan(components_from_cells(cells_of([[1], [0]], 1), "a", "b"), se=0.1)
 
 
+@pytest.mark.parametrize("K", [1, 5])
+def test_a_pilot_that_does_not_vary_is_refused_for_that_reason(K):
+    """Neither its few questions nor its single generations are why there is nothing to plan with."""
+    with pytest.raises(InputError, match="there is no noise to plan with: its components are 0;"):
+        plan(components_from_cells(cells_of([[K] * 10], K), "a"), se=0.1)
+
+
+@pytest.mark.parametrize("claim", ["new-questions", "these-questions"])
+def test_a_plan_has_no_note_on_the_interval_of_its_pilot(claim):
+    pilot = components_from_cells(cells_of([[0, 1, 2, 2, 1, 1]], 2), "a", claim=claim)
+    assert "interval" not in pilot.note
+
+
 def test_beta_theory():
     """Theory (NOISE 4.2.1, appendix B), by numerical integration over Beta(p, 1-p)."""
     p = 0.7

@@ -18,7 +18,14 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF, chi_square_factors
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
 from howsure.stats.prompts import estimate_components
-from howsure.stats.scores import IN_CLUSTERS, LOST_DATA_NOISE, NEW_CLUSTERS, add_cluster_variance, unbiased_data
+from howsure.stats.scores import (
+    FEW_QUESTIONS,
+    IN_CLUSTERS,
+    LOST_DATA_NOISE,
+    NEW_CLUSTERS,
+    add_cluster_variance,
+    unbiased_data,
+)
 
 __all__ = [
     "ErrorParts",
@@ -105,7 +112,11 @@ def components_from_cells(
     D, E, T = (sum(part[i] for part in parts) for i in range(3))
     se_D, se_E, se_T = (math.sqrt(sum(part[i] ** 2 for part in parts)) for i in range(3, 6))
     pilot_notes = dict.fromkeys(part for one in results for part in str(one.columns()["note"][0]).split("; ") if part)
-    for of_tests in (FEW_DF, comparisons.UNDETECTABLE):  # notes on the pilot's own interval and test, not on its noise
+    for of_tests in (
+        FEW_DF,
+        FEW_QUESTIONS,
+        comparisons.UNDETECTABLE,
+    ):  # notes on the pilot's own interval and test, not on its noise
         pilot_notes.pop(of_tests, None)
     if cells.clusters is not None and claim == "new-questions":
         D, T, se_D, note = add_cluster_variance(

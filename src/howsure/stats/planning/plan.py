@@ -235,8 +235,9 @@ def plan(
     check_level(level, where="plan")
     costs = _cost_of_each_model(cost, components)
     if not components.single > 0:
+        reason = "its components are 0" if components.single == 0 else components.note or "they are unknown"
         raise InputError(
-            f"there is no noise to plan with: {components.note or 'its components are 0'}",
+            f"there is no noise to plan with: {reason}",
             where=components.benchmark or "plan",
             remedy="give a pilot of more questions, or assume an accuracy",
         )

@@ -40,6 +40,7 @@ from howsure.stats.scores.clusters import (
 from howsure.stats.scores.missing import Bounds, critical_value, fill_missing, score_with_missing
 from howsure.stats.scores.prediction_noise import fill_within_variances, sampling_df, unvaried_half_width
 from howsure.stats.scores.score import (
+    FEW_QUESTIONS,
     LOST_DATA_NOISE,
     NARROW_BY_CHANCE,
     Scores,
@@ -60,6 +61,7 @@ from howsure.stats.scores.score_intervals import (
 )
 
 __all__ = [
+    "FEW_QUESTIONS",
     "HIERARCHICAL",
     "IN_CLUSTERS",
     "LOST_DATA_NOISE",

@@ -73,7 +73,7 @@ SCORES_NEEDED = {
 }
 #: New questions below which a note says that kinds of them may be missing; docs/guarantees.md makes no claim there.
 FEWEST_NEW_QUESTIONS = 25
-_FEW_QUESTIONS = (
+FEW_QUESTIONS = (
     f"fewer than {FEWEST_NEW_QUESTIONS} questions: the interval may be too narrow, as kinds of question may be missing"
 )
 #: A question has few generations where half of the questions have so many times as many or more.
@@ -541,7 +541,7 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
             "one question: the spread over questions is unknown": answered[i] == 1,
             "one generation per question: data and prediction noise cannot be separated": several[i] == 0 < answered[i],
             f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
-            _FEW_QUESTIONS: claim != "these-questions" and clustered is None and 1 < answered[i] < FEWEST_NEW_QUESTIONS,
+            FEW_QUESTIONS: claim != "these-questions" and clustered is None and 1 < answered[i] < FEWEST_NEW_QUESTIONS,
             "the plug-in prediction noise is below 0, so that the data noise is more than the total": noise.data[i]
             > (1 + 1e-12) * noise.total[i],
             f"{LOST_DATA_NOISE}{explanation}": noise.data[i] < -1e-12 * noise.total[i],  # not what rounding leaves
