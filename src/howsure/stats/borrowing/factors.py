@@ -70,10 +70,7 @@ def extract_factors(reference: Cells, without: Sequence[str] = ()) -> Factors:
     -----
     With C the (M, N) question means, centred per model, and C = U diag(d) V' its singular values, question q has score
     V_qj d_j^2 on factor j. A ridge on scores proportional to d_j expects of the new model what the reference models
-    show of each other (the kernel C'C); the square (the kernel (C'C)^2) trusts the first factors more. Against least
-    squares on three factors, its squared error on six published benchmarks was up to 6 % smaller from n = 100 on, and
-    up to 5 % larger or 7 % smaller at n = 50; against ridges on 3, 6 or all factors, chosen by PRESS or by restricted
-    likelihood, it was within 3 % of the best everywhere.
+    show of each other (the kernel C'C); the square (the kernel (C'C)^2) trusts the first factors more.
 
     Raises
     ------

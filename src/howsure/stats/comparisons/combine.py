@@ -195,10 +195,9 @@ def combine(
     -----
     The z of a benchmark is the normal score of its own test: difference / SE for comparisons made with `method="clt"`,
     NOISE's form, and otherwise the z of the p-value of Student's t test without pseudo-questions, which is smaller:
-    difference / SE over few questions is not standard normal. Size at a nominal .05, simulated with 8 benchmarks of
-    12, 30 and 100 questions: .048, .049, .049 with equal weights (NOISE's form .084, .062, .052), .063, .057, .050
-    with precision weights, which are estimates themselves (.105, .071, .055). With few clusters precision weights err
-    more: 5 benchmarks of 3 clusters each reject .155; a note says so, and equal weights keep the size.
+    difference / SE over few questions is not standard normal. Equal weights keep the size of the test; precision
+    weights, which are estimates themselves, reject more often with few questions, and with few clusters a note says so.
+    ``python bench/page_figures.py`` prints the sizes, which stand in docs/methods/differences.md.
 
     Questions of different benchmarks are assumed to be independent; within a benchmark they may come in clusters, and
     its test is then the one with clusters. A benchmark without a z is left out, and its note says so.

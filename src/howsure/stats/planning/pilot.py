@@ -402,12 +402,9 @@ def components_from_accuracy(
     Notes
     -----
     Under a Beta(p, 1-p) distribution of difficulties that both models share (NOISE, section 4.2.1 and appendix B), data
-    noise would be half of the variance of a score and none of that of a pair, and the total of a pair p(1-p). Among
-    published pairs of models within .05 of each other, the median benchmark has 1.3 p(1-p) and a data share of .35 (.16
-    to .44 between benchmarks), .71 at temperature .2. On six other benchmarks the median total is .9 to 1.3 p(1-p), and
-    the median share .16 to .27 on the three with several generations. Data shares of scores have medians of .54, .56
-    and .67 (10 to 90 %: .30 to .77); .8 for a score at a low temperature follows from the pairs, whose prediction
-    variance is that of two scores.
+    noise would be half of the variance of a score and none of that of a pair, and the total of a pair p(1-p). The
+    values for a pair are instead about the medians of published pairs of models within .05 of each other; that for a score at
+    a low temperature follows from the pairs, whose prediction variance is that of two scores.
 
     References
     ----------

@@ -157,25 +157,10 @@ def prompteval(
     m the mean score, it is worth n_s = m (1 - m)/v_s answers, and n_s x_s of n_s right answers are treated as a
     Beta-binomial count.
 
-    Root mean squared error of the 5 % and 95 % quantiles against the true ones, one generation per cell, before (the
-    quantiles of `scores` with penalty 1) and now; sd is that of theta, on the logit scale:
-
-    ===========================  ============  ============  ============  ============
-    questions x prompts, share  sd .1         sd .3         sd .6         sd 1
-    ===========================  ============  ============  ============  ============
-    100 x 100, 10 %              .125 -> .050  .082 -> .032  .034 -> .044  .040 -> .034
-    100 x 100, 30 %              .085 -> .019  .052 -> .023  .029 -> .019  .025 -> .022
-    50 x 20, 10 %                .144 -> .118  .109 -> .086  .075 -> .079  .072 -> .091
-    50 x 20, 30 %                .111 -> .059  .087 -> .050  .058 -> .055  .051 -> .057
-    ===========================  ============  ============  ============  ============
-
-    (100 simulated models each; difficulties of sd 1.5.) The errors are about the same where prompts and questions
-    interact with sd .7. Where the data contain little information, the prior decides: with sd .1 the quantiles are too
-    far from the median by .01 to .10, though by less than before, and with five answers per prompt (50 x 20, 10 %) and
-    sd 1 too near by .01 to .04; a penalty of 1 happens to be right for sd .6 to 1. The 95 % intervals cover .90 to .98,
-    and .84 to .90 for sd .1 with five answers per prompt. They fail where the model is nearly always right except for a
-    few prompts (mean score .9, an exponential distribution of theta with sd 1, 100 prompts with ten answers each: .80
-    for the 5 % quantile, .25 for the 95 % quantile), because a Beta distribution does not have this shape.
+    ``python bench/prompt_quantiles.py`` prints the errors of the quantiles against the true ones of simulated prompts.
+    Where the data contain little information, the prior decides, and quantiles are too far from the median or too near.
+    They and their intervals fail where the model is nearly always right except for a few prompts, because a Beta
+    distribution does not have this shape.
 
     References
     ----------

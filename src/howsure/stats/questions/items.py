@@ -122,9 +122,8 @@ def fit_one_parameter(cells: Cells, *, pseudo: float = 0.5) -> OneParameter:
     models, 500 questions and 1, 3 and 10 generations (published answers, bench/page_figures.py). The order is not
     affected; compare values only between fits of similar numbers of models and generations.
 
-    Standard errors assume the 1PL model and ignore this bias. On these answers nominal 95 % intervals of difficulties
-    cover those from 1,100 generations with probability .95 to .97; where models differ in more than ability, and where
-    few models answered hard questions, they may cover less.
+    Standard errors assume the 1PL model and ignore this bias. Where models differ in more than ability, and where few
+    models answered hard questions, intervals of difficulties may cover less than their level.
 
     References
     ----------

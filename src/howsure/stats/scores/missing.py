@@ -145,9 +145,8 @@ class Bounds(Result):
 
         Notes
         -----
-        In simulations of scores of 0 and 1, nominal 95 % covered .937 to .966 where the missing generations were all
-        right or all wrong, and missing for that (.95 to .98 for the two-sided intervals of both bounds), and more for
-        anything between: 1, 10 and 50 % of 100 and 500 questions, scores of .5 to .95, one or three generations.
+        The probability of covering is lowest where the missing generations were all right or all wrong, and missing
+        for that; docs/guarantees.md has it by simulation (``python bench/guarantees.py``).
         """
         level = self.answered.level if level is None else level
         two_sided = special.ndtri((1 + level) / 2)

@@ -459,8 +459,8 @@ def merge_stages(results: Sequence[Cells]) -> Cells:
     error
     of m_q is e_q = sum_s w_s^2 v_qs / k_qs, where v_qs is the variance within stage s alone, which given the stages
     before does not depend on k_qs; for a single generation the square of its distance from their mean, on average a
-    little too much. One variance for all stages would be small just where k_qs was made small: it understates SE^2 by
-    about 10 %. n_q is 1 + g (K_q - 1), rounded down, at least 2 where there are two: K_q = 1 / sum_s (w_s^2 / k_qs)
+    little too much. One variance for all stages would be small just where k_qs was made small: it understates SE^2.
+    n_q is 1 + g (K_q - 1), rounded down, at least 2 where there are two: K_q = 1 / sum_s (w_s^2 / k_qs)
     generations would have the same error, and g, one number for each model and close to 1, makes mean s2_q/n_q at
     least mean e_q.
 
