@@ -141,6 +141,24 @@ def test_a_run_folder_and_the_table_it_was_written_to_count_once(tmp_path, name)
     assert cells.models == ("m", "m by my rule")
 
 
+@pytest.mark.parametrize(("name", "to"), [("rows.csv", None), ("counts.jsonl", "eval-arena"), ("hub", "dataset")])
+def test_exports_without_marks_count_once_beside_their_run_folder(tmp_path, name, to):
+    table, run, copy = tmp_path / "table.csv", tmp_path / "run", tmp_path / name
+    table.write_text("model,question,score\nm,1,1\nm,2,0\nn,1,1\nn,2,1\n")
+    quietly(hs.convert, table, run)  # its rows have no date
+    hs.convert(run, copy, to) if to else hs.convert(run, copy)
+    [cells], said = quietly(read_cells, [run, copy])
+    assert cells.n.tolist() == [[1, 1], [1, 1]]
+    assert any("left out, because its scores of each question are those of" in line for line in said)
+    other, changed = tmp_path / "other.csv", tmp_path / "changed.csv"
+    other.write_text(table.read_text().replace("m,2,0", "m,2,1"))  # another run
+    quietly(hs.convert, other, tmp_path / "other")
+    hs.convert(tmp_path / "other", changed)
+    changed.write_text(changed.read_text().replace("other", "table"))
+    [cells], _ = quietly(read_cells, [run, changed])
+    assert cells.n.tolist() == [[2, 2], [2, 2]]
+
+
 def test_other_settings_are_another_model_and_a_second_run_adds_up(tmp_path):
     harness(tmp_path / "a")
     harness(tmp_path / "b", date="2026-11-21T10-00-00.000001")

@@ -273,3 +273,43 @@ def test_a_workbook_that_is_too_large_when_it_is_read_is_refused(tmp_path):
     assert path.stat().st_size < 1 << 20
     with pytest.raises(InputError, match="expands to more than 256 MB and 200 times its size"):
         hs.score(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "scores"),
+    [
+        ({f"task/{i}": {"passed": i < 1, "time": 1.5} for i in range(3)}, {"t": [1, 0, 0]}),
+        ({f"task/{i}": {"completion": "It is 1.", "score": i / 2} for i in range(3)}, {"t": [0, 0.5, 1]}),
+        ({f"task/{i}": [{"passed": i < 1}, {"passed": i < 2}] for i in range(3)}, {"t": [1, 0.5, 0]}),
+        ({f"task/{i}": {"gpt": i < 1, "claude": i < 2} for i in range(3)}, {"gpt": [1, 0, 0], "claude": [1, 1, 0]}),
+    ],
+)
+def test_keys_of_an_object_that_are_ids_of_questions(tmp_path, content, scores):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(content))
+    with pytest.warns(HowsureWarning) as caught:
+        [cells] = hs.read(path)
+    assert any("its keys (task/0, task/1, ...) are read as ids of questions" in str(one.message) for one in caught)
+    assert cells.questions == ("task/0", "task/1", "task/2")
+    means = (cells.total / cells.n).tolist()
+    assert dict(zip(cells.models, means, strict=True)) == scores
+
+
+def test_scores_by_model_and_then_by_question_are_those_of_models(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({model: {f"q{i}": i < n for i in range(4)} for model, n in (("gpt", 1), ("x", 3))}))
+    with pytest.warns(HowsureWarning, match="a column per model"):
+        [cells] = hs.read(path)
+    assert dict(zip(cells.models, cells.total.sum(axis=1), strict=True)) == {"gpt": 1, "x": 3}
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [("task_id,completion,result,passed", "{i},x,failed: assert,false"), ("task_id,eval_name,score", "{i},a,0")],
+)
+def test_columns_as_other_programs_call_them(tmp_path, columns, row):
+    path = tmp_path / "t.csv"
+    rows = "\n".join(f"{name},{row.format(i=i)}" for name in ("a/b", "a/c") for i in range(3))
+    path.write_text(f"model_name_or_path,{columns}\n{rows}\n")
+    [cells] = hs.read(path)
+    assert (cells.models, cells.total.tolist()) == (("a/b", "a/c"), [[0, 0, 0], [0, 0, 0]])

@@ -326,3 +326,18 @@ def test_metrics_beside_completions_and_targets_are_no_models(tmp_path):
         hs.read(path).cells()
     [cells] = hs.read(path, columns={"score": "Factuality"}, model="t")
     assert (cells.models, cells.total.tolist()) == (("t",), [[1, 0]])
+
+
+@pytest.mark.parametrize("columns", ["winner_model_a,winner_model_b,winner_tie", "score_a,score_b,rounds"])
+def test_votes_between_two_models_are_no_scores_of_one(tmp_path, columns):
+    path = tmp_path / "votes.csv"
+    path.write_text(f"id,model_a,model_b,{columns}\n1,gpt,claude,1,0,0\n2,claude,gpt,0,1,0\n")
+    with pytest.raises(InputError, match="a row is a comparison of two models"):
+        list(hs.read(path))
+
+
+def test_counts_and_errors_of_a_leaderboard_are_no_models(tmp_path):
+    path = tmp_path / "leaderboard.csv"
+    path.write_text(",win_rate,standard_error,n_wins,n_draws,n_total\ngpt,95.2,0.7,760,9,805\nx,90.1,0.9,720,9,805\n")
+    with pytest.raises(InputError, match="no column for 'question' and 'score'"):
+        list(hs.read(path))

@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
+import numpy as np
+
 from howsure.errors import HowsureWarning, InputError, StoreError, describe_omission
 from howsure.readers import merging
 from howsure.readers.logs import find_reader, is_companion
@@ -63,8 +65,13 @@ _PACKED = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"PK\x03\x04
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 #: Files and folders that only an environment of Python has: of venv, and of conda.
 _ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
-#: Endings of the tables that `howsure convert` writes.
+#: Endings of the tables that `howsure convert` writes with the marks of rows.
 _EXPORT_SUFFIXES = frozenset({".csv", ".parquet"})
+#: Columns that only tables have which `howsure convert` writes: of generations, and of counts.
+_EXPORT_COLUMNS = (
+    frozenset({"benchmark", "model", "question", "variant", "generation", "score", "status", "fingerprint", "created"}),
+    frozenset({"benchmark_id", "model", "example_id", "pass1", "count"}),
+)
 #: Files beside logs that hold no scores of their own.
 _COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
 #: Keys that only the first lines of verdicts and of labels have together.
@@ -383,7 +390,10 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
 
 
 def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource]) -> list[Source]:
-    """Return the sources without tables of which each row is a generation of a run folder, as `convert` writes them."""
+    """Return the sources without tables that `convert` wrote of one of the run folders.
+
+    Each row is a generation of the folder by its mark, or, without marks, each cell has the scores of the folder's.
+    """
     distinct: list[Source] = []
     lines: list[str] = []
     for source in sources:
@@ -393,10 +403,50 @@ def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource
             if (folder := next(same, None)) is not None:
                 lines.append(f"{source.path}: left out, because each of its rows is a generation of {folder.path}")
                 continue
+            has_marks = marks.null_count < len(marks)
+        else:
+            has_marks = False
+        if isinstance(source, TableSource) and not has_marks and _is_export(source.path):
+            copied = TableSource(source.table, {}, path=source.path, is_optional=True).cells()
+            if (folder := next((one for one in folders if _have_same_scores(copied, one)), None)) is not None:
+                lines.append(f"{source.path}: left out, because its scores of each question are those of {folder.path}")
+                continue
         distinct.append(source)
     for line in _shorten_lines(lines):
         warnings.warn(line, HowsureWarning, stacklevel=5)
     return distinct
+
+
+def _is_export(path: str | Path) -> bool:
+    """Return whether a file has the columns of a table that `howsure convert` writes."""
+    if not isinstance(path, Path) or not path.is_file():
+        return False
+    try:
+        with open_table(path) as rows:
+            return any(columns <= set(rows.columns) for columns in _EXPORT_COLUMNS)
+    except InputError:  # its source says so when it is read
+        return False
+
+
+def _have_same_scores(copied: Sequence[Cells], folder: RunSource) -> bool:
+    """Return whether each cell of a table has as many generations, with the same sum of scores, in a run folder."""
+    if not copied or any(not set(one.models) <= folder.models for one in copied):
+        return False
+    of = {one.benchmark: one for one in folder.cells()}
+    for one in copied:
+        own = of.get(one.benchmark)
+        if own is None or not (set(one.models) <= set(own.models) and set(one.questions) <= set(own.questions)):
+            return False
+        places = np.ix_([own.models.index(name) for name in one.models], _find_places(one.questions, own.questions))
+        if not (np.array_equal(one.n, own.n[places]) and np.allclose(one.total, own.total[places])):
+            return False
+    return True
+
+
+def _find_places(names: Sequence[str], every: Sequence[str]) -> list[int]:
+    """Return the place of each name among all."""
+    place_of = {name: i for i, name in enumerate(every)}
+    return [place_of[name] for name in names]
 
 
 def _read_marks(path: str | Path) -> tuple[set[str], pa.Array] | None:

@@ -142,7 +142,12 @@ def list_records(content: bytes, where: str) -> list[dict[str, object]]:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return list(_decode_lines(text, where))
-    records = _find_records(value)
+    records = _read_questions(value) if isinstance(value, dict) else None
+    if records is not None and _KEY in records[0]:
+        listed = f"{', '.join(list(value)[:2])}{', ...' * (len(value) > 2)}"
+        line = f"{where}: its keys ({listed}) are read as ids of questions"
+        warnings.warn(line, HowsureWarning, stacklevel=2)
+    records = _find_records(value) if records is None else records
     if not records and isinstance(value, dict) and where.endswith((".jsonl", ".ndjson")):
         return [value]  # JSON lines with one line
     if not records:
@@ -195,6 +200,36 @@ _COMMON = {
     "benchmark": ("benchmark", "benchmark_id", "benchmark_name", "dataset", "dataset_name", "task", "task_name"),
     "model": ("model", "model_id", "model_name"),
 }
+
+
+#: Column for the keys of an object that are ids of questions.
+_KEY = "question_id"
+
+
+def _read_questions(value: Mapping[str, object]) -> list[dict[str, object]] | None:
+    """Return the records of an object whose keys are ids of questions; None for any other object.
+
+    Its values are records with a score, lists of them, or scores by model: of 0 and 1, under more ids than models.
+    """
+    groups = {key: each if isinstance(each, list) else [each] for key, each in value.items()}
+    records = [record for group in groups.values() for record in group]
+    fields = dict.fromkeys(name for record in records if isinstance(record, dict) for name in record)
+    if len(groups) < 2 or not fields or not all(isinstance(record, dict) for record in records):
+        return None
+    is_frame = "score" in match_aliases(value) or {"model", "question"} <= match_aliases(value).keys()
+    has_ids = "question" in match_aliases(fields)
+    if is_frame or not value.keys().isdisjoint(_RECORD_FIELDS) or (has_ids and len(records) > len(groups)):
+        return None  # the keys are columns, or names of lists of records
+    has_scores = "score" in match_aliases(fields)
+    cells = [cell for record in records if isinstance(record, dict) for cell in record.values()]
+    are_models = (
+        len(groups) > len(fields) and len(records) == len(groups) and all(cell in (0, 1, None) for cell in cells)
+    )
+    if not (has_scores or are_models):
+        return None
+    if has_scores and has_ids and all(key.isdecimal() for key in groups):
+        return [record for record in records if isinstance(record, dict)]  # the keys number the rows
+    return [{_KEY: key, **record} for key, group in groups.items() for record in group if isinstance(record, dict)]
 
 
 def _read_columns(value: Mapping[str, object]) -> list[dict[str, object]] | None:

@@ -63,7 +63,8 @@ _ERROR = re.compile(
 #: Names of numbers that are no score of a model.
 _OTHER_NUMBERS = re.compile(
     r"(?:^|[ _./:-])(?:count|difficulty|level|grade_level|year|length|len|tokens?|latency|duration|time|cost|price|"
-    r"steps?|turns?|seed|weight|index|idx|id|row|number|no|size|timestamp|n|chars|words)$|^(?:prompt|completion|total)_tokens$",
+    r"steps?|turns?|seed|weight|index|idx|id|row|number|no|size|timestamp|n|chars|words)$|^(?:prompt|completion|total)_tokens$|"
+    r"^n_(?:wins|draws|losses|total|correct)(?:_base)?$|^standard_error$",
     re.IGNORECASE,
 )
 #: Names of metrics: several of them in a table without a model are scores of one model by several scorers.
@@ -318,6 +319,7 @@ def _melt_columns_of_models(
     models, left_out = _choose_models(candidates, values, nested)
     if len(models) < 2 or not table.num_rows:
         return None
+    _refuse_comparisons(where, candidates)
     _refuse_scores_of_completions(models, where, candidates)
     if others := _find_other_metrics(models, nested):
         models = [column for column in models if column not in others]
@@ -338,6 +340,14 @@ def _melt_columns_of_models(
         lines.append("if the rows are prompt variants with mean scores, and no questions: howsure variants --wide")
     names = {name: name for name in (*fixed, "model", "score") if name not in options.dimensions}
     return LongTable(_melt(table, fixed, {"model": labels}), names, "; ".join(lines), _list_meanings(fixed, labels))
+
+
+def _refuse_comparisons(where: str, candidates: Sequence[str]) -> None:
+    """Raise where a row compares two models, which columns name: its numbers are no scores of one model."""
+    if {"modela", "modelb"} <= set(map(normalise_name, candidates)):
+        what = "columns model_a and model_b: a row is a comparison of two models, and no score of one"
+        remedy = "give a row for each model and question with a score, such as that of each of two answers"
+        raise InputError(what, where=where, remedy=remedy)
 
 
 def _refuse_scores_of_completions(models: Sequence[str], where: str, candidates: Sequence[str]) -> None:
