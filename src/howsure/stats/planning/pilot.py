@@ -403,8 +403,8 @@ def components_from_accuracy(
     -----
     Under a Beta(p, 1-p) distribution of difficulties that both models share (NOISE, section 4.2.1 and appendix B), data
     noise would be half of the variance of a score and none of that of a pair, and the total of a pair p(1-p). The
-    values for a pair are instead about the medians of published pairs of models within .05 of each other; that for a score at
-    a low temperature follows from the pairs, whose prediction variance is that of two scores.
+    values for a pair are instead about the medians of published pairs of models within .05 of each other; that for a
+    score at a low temperature follows from the pairs, whose prediction variance is that of two scores.
 
     References
     ----------
