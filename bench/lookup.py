@@ -157,9 +157,13 @@ def main() -> None:
     print(f"{'':24}" + "".join(f"{name:>24}" for name in figures))
     for measure in next(iter(figures.values())):
         print(f"{measure:24}" + "".join(f"{cost[measure]:>24.1f}" for cost in figures.values()))
+    if options.quick:
+        return  # so few rows have few large row groups
     today, large = figures.values()
     for calls in ("one_model_ms", "all_models_ms"):
-        assert today[calls] * FASTER < large[calls], f"{calls}: small row groups are no better than large ones"
+        assert today[calls] * FASTER < large[calls], (
+            f"{calls}: small row groups are not {FASTER} times as fast as large ones"
+        )
 
 
 if __name__ == "__main__":

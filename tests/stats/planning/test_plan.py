@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -333,6 +334,17 @@ def test_a_pilot_that_does_not_vary_is_refused_for_that_reason(K):
 def test_a_plan_has_no_note_on_the_interval_of_its_pilot(claim):
     pilot = components_from_cells(cells_of([[0, 1, 2, 2, 1, 1]], 2), "a", claim=claim)
     assert "interval" not in pilot.note
+
+
+@pytest.mark.parametrize("b", [None, "b"])
+@pytest.mark.parametrize("clusters", [tuple("rrrsss"), tuple("r" * 6)])
+def test_a_plan_for_these_questions_has_an_error_without_clusters(clusters, b):
+    totals = [[0, 1, 2, 2, 1, 1], [1, 1, 2, 0, 2, 1]]
+    cells = replace(cells_of(totals, 2), clusters=clusters)
+    pilot = components_from_cells(cells, "a", b, claim="these-questions")
+    assert "clusters do not enter the error on these questions" in pilot.note.split("; ")
+    assert "new clusters" not in pilot.note
+    assert "in one cluster" not in pilot.note
 
 
 def test_beta_theory():

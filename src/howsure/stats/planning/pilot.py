@@ -23,6 +23,8 @@ from howsure.stats.scores import (
     IN_CLUSTERS,
     LOST_DATA_NOISE,
     NEW_CLUSTERS,
+    ONE_CLUSTER,
+    WITHOUT_CLUSTERS,
     add_cluster_variance,
     unbiased_data,
 )
@@ -112,19 +114,18 @@ def components_from_cells(
     D, E, T = (sum(part[i] for part in parts) for i in range(3))
     se_D, se_E, se_T = (math.sqrt(sum(part[i] ** 2 for part in parts)) for i in range(3, 6))
     pilot_notes = dict.fromkeys(part for one in results for part in str(one.columns()["note"][0]).split("; ") if part)
-    for of_tests in (
-        FEW_DF,
-        FEW_QUESTIONS,
-        comparisons.UNDETECTABLE,
-    ):  # notes on the pilot's own interval and test, not on its noise
-        pilot_notes.pop(of_tests, None)
+    # notes on the pilot's own interval and test, not on its noise
+    for text in (FEW_DF, FEW_QUESTIONS, IN_CLUSTERS, comparisons.UNDETECTABLE):
+        pilot_notes.pop(text, None)
     if cells.clusters is not None and claim == "new-questions":
         D, T, se_D, note = add_cluster_variance(
             cells, [name for name in (a, b) if name is not None], D, T, paired=paired
         )
         se_T = se_D
         pilot_notes = {note: None, **pilot_notes}
-        pilot_notes.pop(IN_CLUSTERS, None)
+    elif cells.clusters is not None:
+        pilot_notes.pop(ONE_CLUSTER, None)
+        pilot_notes[WITHOUT_CLUSTERS] = None
     if D < 0:
         pilot_notes = dict.fromkeys(text for text in pilot_notes if not text.startswith(LOST_DATA_NOISE))
         pilot_notes[f"{LOST_DATA_NOISE}: it is planned as 0"] = None
