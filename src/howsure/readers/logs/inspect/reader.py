@@ -423,14 +423,17 @@ def _note_state(log: InspectLog, build: RowBuilder) -> None:
         build.note(line)
     build.count("[sample is|samples are] damaged and left out", log.n_lost)
     n_samples, n_planned, status = len(log.summaries), _count_planned(log), log.header.status
+    rest = "; --missing as-zero does not count those that are not in the log" * (0 < n_samples < n_planned)
     if log.header.eval.config.log_samples is False and not n_samples:
         build.note("the log contains no samples (log_samples was off): there is nothing to read")
     elif status != "success":
         of = f" of {n_planned} planned" if n_planned else ""
         samples = inflect_text("[sample|samples]", n_planned or n_samples)
-        build.note(f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: the log has {n_samples}{of} {samples}")
+        build.note(
+            f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: the log has {n_samples}{of} {samples}{rest}"
+        )
     elif n_samples < n_planned:
-        build.note(f"the log has {n_samples} of {n_planned} planned samples")
+        build.note(f"the log has {n_samples} of {n_planned} planned samples{rest}")
     if log.header.invalidated:
         build.note("the log is marked as invalidated: somebody found that some of its samples should not count")
     what = (
