@@ -72,3 +72,20 @@ def test_swaps_that_cannot_be_judged():
         estimate_rank_flips(Cube.from_means("b", "ab", "uvw", apart, questions="qrst")).columns()["note"][0]
         == "no variant in common"
     )
+
+
+def test_equal_differences_in_three_prompts_have_no_interval_of_the_true_share():
+    """By hand: a is 3 of 6 and b 2 of 6 under each of three prompts, on other questions each time."""
+    a = [[1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]]
+    b = [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    n = np.ones((2, 6, 3), int)
+    total = np.array([a, b], float)
+    found = estimate_rank_flips(Cube("b", ("a", "b"), tuple("123456"), ("u", "v", "w"), n, total, total))
+    assert (found.swapped[0], found.difference[0]) == (0, pytest.approx(1 / 6))
+    assert 0 < found.swapped_by_noise[0] < 0.5
+    assert np.isnan([found.true_low[0], found.true_high[0]]).all()
+    assert "all variants have the same difference: no interval of the true share" in found.columns()["note"][0]
+    total[1, 5, 1] = 0
+    found = estimate_rank_flips(Cube("b", ("a", "b"), tuple("123456"), ("u", "v", "w"), n, total, total))
+    assert found.true_low[0] < found.true_high[0]
+    assert "same difference" not in found.columns()["note"][0]

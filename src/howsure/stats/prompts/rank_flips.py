@@ -126,6 +126,9 @@ class RankFlips(Result):
                         self.n_variants > 0
                     )
                     & np.isnan(self.swapped_by_noise),
+                    "all variants have the same difference: no interval of the true share": (self.n_variants > 1)
+                    & np.isnan(self.true_low)
+                    & ~np.isnan(self.swapped_by_noise),
                     "the prompt changes the difference by no more than the noise would": self.var_variant <= 0,
                 }
             ),
@@ -229,7 +232,10 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
         variant = np.maximum(total - tau2[:, None] * rest_df[:, None] / chi_rest, 0)
         share = _tail(center * sign, np.sqrt(variant))
     limits = np.full((2, len(S)), np.nan)
-    is_known = np.all(~np.isnan(share), axis=1) & (s2 + rest > 0)  # without any variation there is no interval
+    # Where all variants have the same difference, its variance over variants is unknown and not 0: no interval.
+    largest, smallest = (f(d, axis=1, where=there, initial=end) for f, end in ((np.max, -np.inf), (np.min, np.inf)))
+    is_equal = largest - smallest < _TIE
+    is_known = np.all(~np.isnan(share), axis=1) & ~is_equal
     limits[:, is_known] = np.quantile(share[is_known], [(1 - level) / 2, (1 + level) / 2], axis=1)
     return {
         "n_variants": S,
