@@ -89,3 +89,39 @@ def test_equal_differences_in_three_prompts_have_no_interval_of_the_true_share()
     found = estimate_rank_flips(Cube("b", ("a", "b"), tuple("123456"), ("u", "v", "w"), n, total, total))
     assert found.true_low[0] < found.true_high[0]
     assert "same difference" not in found.columns()["note"][0]
+
+
+def test_variants_with_few_questions_have_more_noise():
+    """A guarantee by seeded simulation: no prompt has an effect, 3 are asked all questions and 40 two each."""
+    rng = np.random.default_rng(3)
+    M, N, S = 16, 30, 43
+    asked = np.zeros((N, S), int)
+    asked[:, :3] = 1
+    asked[np.arange(80) % N, 3 + np.arange(80) // 2] = 1
+    total = (rng.binomial(1, 0.5, (M, N, S)) * asked).astype(float)
+    names = (tuple(map(str, range(size))) for size in (M, N, S))
+    found = estimate_rank_flips(Cube("b", *names, np.broadcast_to(asked, total.shape), total, total))
+    assert np.mean(found.p_swap < 0.05) < 0.05
+
+
+def test_weights_of_the_cells_in_the_score_of_a_variant():
+    """A slow version: each cell is raised by one in turn, and the squared changes of the scores are summed."""
+    rng = np.random.default_rng(4)
+    means = np.where(rng.random((7, 5)) < 0.4, np.nan, rng.random((7, 5)))
+    means[0] = 0.5
+    cells = np.argwhere(~np.isnan(means))
+    raised = np.repeat(means[None], len(cells) + 1, axis=0)
+    raised[np.arange(len(cells)), *cells.T] += 1
+    names = [str(i) for i in range(len(raised))]
+    fit = estimate_components(Cube.from_means("b", names, "uvwxy", raised, questions="qrstabc")).fit
+    expected = np.sum((fit.variant_score[:-1] - fit.variant_score[-1]) ** 2, axis=0)
+    assert fit.variant_weight[0] == pytest.approx(expected)
+
+
+def test_unconnected_questions_have_no_test_of_a_flip():
+    """By hand: two prompts are asked of two questions each, none of them in common; a is better there, b here."""
+    scores = np.full((2, 4, 2), np.nan)
+    scores[:, :2, 0] = [[1, 1], [0, 0]]
+    scores[:, 2:, 1] = [[0, 0], [1, 1]]
+    found = estimate_rank_flips(Cube.from_means("b", "ab", "uv", scores, questions="qrst"))
+    assert np.isnan(found.p_swap[0])

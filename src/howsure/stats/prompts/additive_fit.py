@@ -42,6 +42,7 @@ class AdditiveFit(NamedTuple):
     residual_noise: FloatArray
     question_score: FloatArray  # (M, N): mean over variants, missing cells filled from the fit
     variant_score: FloatArray  # (M, S): mean over questions, missing cells filled from the fit
+    variant_weight: FloatArray  # (M, S): sum of the squared weights of the cells in it
     excess: FloatArray  # (M, N, S): squared residual less its expected noise, 0 where missing
     weight_sq: FloatArray  # sum of the squared weights of the cells in the grand mean
     mean_error: FloatArray  # sampling variance of the grand mean
@@ -58,7 +59,8 @@ def fit_additive(layout: Layout) -> AdditiveFit:
     for p in range(pattern.max(initial=-1) + 1):
         rows: NDArray[np.integer] = np.flatnonzero(pattern.ravel() == p)
         fits.append((rows, _fit_pattern(layout, rows)))
-    shapes: dict[str, tuple[int, ...]] = {"question_score": (M, N), "variant_score": (M, S), "excess": (M, N, S)}
+    shapes: dict[str, tuple[int, ...]] = {"question_score": (M, N), "excess": (M, N, S)}
+    shapes |= dict.fromkeys(("variant_score", "variant_weight"), (M, S))
     out = []
     for i, name in enumerate(AdditiveFit._fields):
         array = np.full(shapes.get(name, (M,)), np.nan)
@@ -112,9 +114,13 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         base = center[:, None]
         question = base + q_effect + (s_effect @ in_s)[:, None] / S
         variant = base + s_effect + (q_effect @ in_q)[:, None] / N
+    # The score of a variant is linear in r, of covariance A, and in the means of the questions.
+    t = (W * per_q[:, None]).sum(axis=0) / max(N, 1)
+    Gt = G @ t
+    variant_weight = np.diag(G) - 2 * Gt + t @ Gt + (in_q * per_q).sum() / max(N, 1) ** 2
     connected = rank_s >= S - 1
     if not connected:  # unconnected parts cannot be put on one scale: use plain means
-        question, variant = base + q_mean, base + s_mean
+        question, variant, variant_weight = base + q_mean, base + s_mean, per_s
     rounding = 1e-14 * np.sum(y**2, axis=(1, 2))  # of the sums of squares that are subtracted from each other
     sums = (question_ss, variant_ss, np.sum(residual**2, axis=(1, 2)))
     ones = np.ones(len(rows))
@@ -129,6 +135,7 @@ def _fit_pattern(layout: Layout, rows: NDArray[np.integer]) -> tuple[FloatArray,
         noise(1 - leverage),
         np.where(in_q, question, np.nan),
         np.where(in_s, variant, np.nan),
+        np.where(in_s, variant_weight, np.nan) * ones[:, None],
         (residual**2 - (1 - leverage) * e) * W,
         np.sum(c**2) * ones,
         np.where(split, error, np.nan),

@@ -1,14 +1,16 @@
 """Rank flips: the share of prompts that decide which of two models is better, for all pairs at once.
 
-d_s is the difference of two models' scores under variant s, D its mean over S variants, and tau^2 = (vQS + ve/K)/N the
-variance of d_s by questions and generations (from the crossed components of the difference, components.py).
+d_s is the difference of two models' scores under variant s, D its mean over S variants, and tau_s^2 the variance of
+d_s by questions and generations: (vQS + ve/K)/N where no cell is missing, and the larger the fewer cells a variant has
+(from the crossed components of the difference, components.py).
 
     swapped            share of the S variants where d_s and D differ in sign, a tie counts half; Wilson interval
-    swapped_by_noise   expectation of that share if the prompt had no effect: Phi(-|D|/tau)
+    swapped_by_noise   expectation of that share if the prompt had no effect: the mean of Phi(-|D|/tau_s)
     swapped_true       Phi(-|D|/sd_S) with sd_S^2 = vS, the variance of true differences over variants (normal)
     p_prompt           test of no variance of the difference over variants: F = S s^2(d) N / MSR
     p_swap             test of no true rank flip, for qualitative interaction (Gail and Simon 1985):
-                       sum_h Binomial(h; S - 1, 1/2) P(chi2_h > min(sum over d > 0, sum over d < 0 of d^2/tau^2))
+                       sum_h Binomial(h; S - 1, 1/2) P(h F(h, df) > min(sum over d_s > 0, sum over d_s < 0)) of
+                       d_s^2/tau_s^2, with the degrees of freedom of tau_s^2
 
 The interval of the true share is a generalized confidence interval (Weerahandi 1993): both mean squares and D are drawn
 from their pivots.
@@ -129,6 +131,9 @@ class RankFlips(Result):
                     "all variants have the same difference: no interval of the true share": (self.n_variants > 1)
                     & np.isnan(self.true_low)
                     & ~np.isnan(self.swapped_by_noise),
+                    "no noise was seen, or questions share too few variants: no test of a true flip": (
+                        np.isnan(self.p_swap) & (self.n_variants > 1) & ~np.isnan(self.swapped_by_noise)
+                    ),
                     "the prompt changes the difference by no more than the noise would": self.var_variant <= 0,
                 }
             ),
@@ -159,9 +164,10 @@ def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Gener
 
     Notes
     -----
-    With D the mean difference, tau^2 the variance of a variant's difference by questions and generations, and vS the
-    variance of true differences over variants, noise alone would give a share of Phi(-|D|/tau), and the true share is
-    Phi(-|D|/sqrt(vS)). `p_swap` is the test of Gail and Simon for qualitative interaction.
+    With D the mean difference, tau_s^2 the variance of the difference of variant s by questions and generations, and vS
+    the variance of true differences over variants, noise alone would give the mean over s of Phi(-|D|/tau_s), and the
+    true share is Phi(-|D|/sqrt(vS)). `p_swap` is the test of Gail and Simon for qualitative interaction, with F in
+    place of chi-squared, because tau_s^2 is estimated.
 
     References
     ----------
@@ -215,12 +221,15 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
         rest = fit.residual_ss / rest_df  # vQS + ve/K
         # variance of a variant's difference on the questions that it has
         tau2 = rest * S / np.where(fit.cells > 0, fit.cells, np.nan)
+        # of each variant: one with fewer questions has more noise
+        each_tau2 = rest[:, None] * fit.variant_weight
         size = np.abs(mean)
-        noise = _tail(size, np.sqrt(tau2))
+        noise = np.sum(_tail(size[:, None], np.sqrt(each_tau2)), axis=1, where=there) / S
         true = _tail(size, np.sqrt(np.maximum(components.variant, 0)))
         F = fit.variant_ss / (fit.rank - fit.questions) / rest
         p_prompt = np.where((S > 1) & (rest > 0), special.fdtrc(S - 1, rest_df, F), np.nan)
-        p_swap = _gail_simon(d, there, tau2)
+        # plain means of unconnected questions hold the noise of these too
+        p_swap = np.where(fit.connected, _gail_simon(d, there, each_tau2, rest_df), np.nan)
         # pivots: mean squares over chi-square variables, the mean from a normal variable
         s2 = fit.variant_ss / (fit.rank - fit.questions) * S / fit.cells
         draws = (len(S), _DRAWS)
@@ -264,9 +273,12 @@ def _tail(distance: FloatArray, sd: FloatArray) -> FloatArray:
     return tail
 
 
-def _gail_simon(d: FloatArray, there: NDArray[np.bool_], tau2: FloatArray) -> FloatArray:
-    """Return the p-value of the test of Gail and Simon, shape (P,); NaN where tau^2 is unknown."""
-    square = np.where(there, d, 0) ** 2 / tau2[:, None]
+def _gail_simon(d: FloatArray, there: NDArray[np.bool_], tau2: FloatArray, df: FloatArray) -> FloatArray:
+    """Return the p-value of the test of Gail and Simon, shape (P,); NaN where tau^2, shape (P, S), is unknown.
+
+    As tau^2 is estimated with `df` degrees of freedom, the sum of squares follows F and not chi-squared.
+    """
+    square = np.where(there, d**2 / tau2, 0)
     least = np.minimum(np.sum(square * (np.nan_to_num(d) > 0), axis=1), np.sum(square * (np.nan_to_num(d) < 0), axis=1))
     S = there.sum(axis=1)[:, None]
     h = np.arange(1, max(there.shape[1], 2))[None, :]
@@ -274,5 +286,6 @@ def _gail_simon(d: FloatArray, there: NDArray[np.bool_], tau2: FloatArray) -> Fl
     with np.errstate(invalid="ignore", divide="ignore"):
         log = special.gammaln(n + 1) - special.gammaln(h + 1) - special.gammaln(np.maximum(n - h, 0) + 1)
         chance = np.where(h <= n, np.exp(log - n * np.log(2)), 0)
-        p = np.sum(chance * special.chdtrc(h, least[:, None]), axis=1)
-    return np.where(np.isnan(tau2) | (tau2 <= 0) | (S[:, 0] < 2), np.nan, np.where(least == 0, 1.0, p))
+        p = np.sum(chance * special.fdtrc(h, df[:, None], least[:, None] / h), axis=1)
+    is_known = np.all(~there | (tau2 > 0), axis=1) & (S[:, 0] > 1)
+    return np.where(~is_known, np.nan, np.where(least == 0, 1.0, p))
