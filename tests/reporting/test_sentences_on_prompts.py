@@ -550,6 +550,22 @@ def tau(x, pair):
     return np.sqrt(Components(cells[:, ~np.isnan(cells).any(axis=0)], (np.nan, 1)).residual / len(cells))
 
 
+def check_noted_pairs(x, holds, count, pairs, one, other):
+    """A note on pairs: it holds for the two that it names, or for as many as it says."""
+    if one:
+        assert holds((x.names.index(one), x.names.index(other)))
+    else:
+        assert (int(count), int(pairs)) == (sum(map(holds, x.pairs)), len(x.pairs))
+
+
+def check_equal_differences(x, *pairs):
+    check_noted_pairs(x, lambda pair: np.nanstd(x.by_prompt[pair[0]] - x.by_prompt[pair[1]]) < 1e-12, *pairs)
+
+
+def check_noiseless(x, *pairs):
+    check_noted_pairs(x, lambda pair: tau(x, pair) < 1e-12, *pairs)
+
+
 def check_sure_flips(x, sure):
     """Gail and Simon's test of each pair, adjusted by Holm."""
     p = []
@@ -749,6 +765,8 @@ def check_models(x, names, *_):
 
 
 OTHERS = r"((?:, (?:the widest range|the most) of all models(?:, with \d+ other models?)?|, as of every model)?)"
+#: A number of pairs, or the names of one.
+PAIRS = r"(?:(\d+) of (\d+) pairs in the table|(\w+) and (\w+))"
 COMPUTED = [
     (
         (
@@ -828,6 +846,11 @@ COMPUTED = [
     (
         r"Noise flips orders, too: a true flip is sure for (none|\d+ pairs?) \(test of Gail and Simon, .+\)\.",
         check_sure_flips,
+    ),
+    (rf"{PAIRS}: all variants have the same difference: no interval of the true share\.", check_equal_differences),
+    (
+        rf"{PAIRS}: no noise was seen, or questions share too few variants: no test of a true flip\.",
+        check_noiseless,
     ),
     (r"A true flip under some prompt is (sure|not sure) at 95% \(test of Gail and Simon\)\.", check_sure_flips),
     (
