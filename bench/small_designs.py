@@ -7,12 +7,17 @@ The first alone is shown beside it; an interval that is not there covers nothing
 On new questions: each drawn anew from a population, some of them of two kinds, of which the rarer may not be among few
 questions. No claim is made below `FEWEST_NEW` questions, of a kind as rare as one in ten, and of one generation, where
 the interval is Jeffreys' of a proportion, whose coverage goes up and down with N.
+
+Of k attempts at new questions: pass@k and pass^k of questions drawn anew, the posterior in force beside Wilson's
+interval for the effective number of answers.
+
 `python bench/small_designs.py` prints the tables; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +25,7 @@ from scipy import stats
 
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, print_sections
 from howsure.stats.core.cells import Cells
+from howsure.stats.questions import estimate_pass_at_k
 from howsure.stats.scores import score
 
 Array = NDArray[np.float64]
@@ -111,6 +117,45 @@ def tabulate_new(sizes: tuple[int, ...], trials: int, failures: list[str]) -> st
     return markdown_table(header, rows)
 
 
+#: Parameters of Beta distributions of the probability of a right answer.
+ATTEMPTED = {"Beta(.6, .4)": (0.6, 0.4), "Beta(.3, .9)": (0.3, 0.9), "Beta(.3, 3)": (0.3, 3.0)}
+ATTEMPTS = (1, 2, 4)
+#: Questions from which on a claim is made for k attempts.
+FEWEST_ATTEMPTED = {1: 25, 2: 25, 4: 100}
+
+
+def tabulate_attempts(sizes: tuple[int, ...], trials: int, failures: list[str]) -> str:
+    """Return coverage and mean width of k attempts for new questions; what falls short is appended to `failures`."""
+    rows: list[list[object]] = []
+    for population, (a, b) in ATTEMPTED.items():
+        for N in sizes:
+            for n in (8, 20):
+                p = np.random.default_rng([N, n, len(rows)]).beta(a, b, (trials, N))
+                total = np.random.default_rng([N, n, len(rows) + 1]).binomial(n, p).astype(float)
+                models, questions = (tuple(map(str, range(size))) for size in p.shape)
+                cells = Cells("simulated", models, questions, np.full(p.shape, n), total, total)
+                attempts = estimate_pass_at_k(cells, ATTEMPTS)
+                former = replace(attempts, estimates=None).interval(LEVEL)
+                between = attempts.interval(LEVEL)
+                for measure in ("pass@k", "pass^k"):
+                    for k in ATTEMPTS:
+                        of_failures = measure == "pass@k"
+                        x, y = (b, a) if of_failures else (a, b)
+                        solved = float(np.prod([(x + i) / (x + y + i) for i in range(k)]))
+                        mean = 1 - solved if of_failures else solved
+                        at = (np.array(attempts.measure) == measure) & (attempts.k == k)
+                        row: list[object] = [population, str(N), str(n), measure, str(k)]
+                        for limits in (between, former):
+                            low, high = limits.low[at], limits.high[at]
+                            covered = (low <= mean) & (mean <= high)
+                            row += as_floats(covered.mean(), np.nanmean(high - low))
+                            if limits is between and FEWEST_ATTEMPTED[k] <= N:
+                                failures += below_claim(" ".join(map(str, row[:5])), covered.astype(float))
+                        rows.append(row)
+    header = ["population", "N", "n", "measure", "k", "in force", "mean width", "Wilson's", "mean width"]
+    return markdown_table(header, rows)
+
+
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Yield titles and tables; raise AssertionError where a claim does not hold."""
     failures: list[str] = []
@@ -120,6 +165,10 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
         tabulate_these(QUESTIONS[:2] if quick else QUESTIONS, trials, failures),
     )
     yield "Scores of few new questions", tabulate_new((4, 25) if quick else NEW_QUESTIONS, trials, failures)
+    yield (
+        "pass@k and pass^k of few new questions",
+        tabulate_attempts((25,) if quick else (4, 12, 25, 100), trials, failures),
+    )
     assert not failures, "\n".join(failures)
 
 

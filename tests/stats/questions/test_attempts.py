@@ -15,6 +15,7 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions.attempts import (
+    _variance_ratio_if_alike,
     _VoteCounts,
     estimate_majority,
     estimate_pass_at_k,
@@ -86,6 +87,46 @@ def test_one_attempt_is_the_score_with_its_errors():
     )
 
 
+def test_one_attempt_has_the_interval_of_the_score():
+    """Theory: pass@1 = pass^1 = mean. The intervals were Wilson's and a posterior, so that two commands disagreed."""
+    rng = np.random.default_rng(4)
+    n = rng.integers(0, 7, (5, 12))
+    correct = rng.binomial(n, rng.random((5, 12)))
+    correct[3], correct[4] = 0, n[4]
+    cells = counted(correct, n)
+    of_score, of_attempts = score(cells).interval(0.9), estimate_pass_at_k(cells, [1], level=0.9).interval()
+    for ours, theirs in ((of_attempts.low, of_score.low), (of_attempts.high, of_score.high)):
+        assert ours.reshape(5, 2) == pytest.approx(np.stack([theirs, theirs], axis=1), abs=1e-9)
+
+
+@pytest.mark.parametrize(("p", "n", "k"), [(0.3, 5, 2), (0.9, 6, 4), (1e-3, 6, 3), (0.5, 4, 4), (0.7, 8, 1)])
+def test_the_variance_if_questions_were_alike_by_complete_enumeration(p, n, k):
+    """Theory: over all outcomes of n generations, the variance of pass^k and pass@k over that of one success."""
+    c = np.arange(n + 1)
+    chance = stats.binom.pmf(c, n, p)
+    for measure, values in (("pass^k", pass_all(c, n, k)), ("pass@k", pass_any(c, n, k))):
+        mean = chance @ values
+        variance = chance @ (values - mean) ** 2
+        ratio = _variance_ratio_if_alike(measure, np.array([mean]), np.array([[n, n]]), k)
+        assert ratio == pytest.approx(np.full((1, 2), variance / (mean * (1 - mean))), rel=1e-6)
+    # Of the majority of k of n generations it is at most k/n (Hoeffding 1963), here with two answers.
+    votes = (stats.hypergeom.sf(k // 2, n, c, k) + stats.hypergeom.sf((k - 1) // 2, n, c, k)) / 2
+    mean = chance @ votes
+    largest = _variance_ratio_if_alike("majority@k", np.array([mean]), np.array([[n]]), k)
+    assert chance @ (votes - mean) ** 2 <= largest[0, 0] * mean * (1 - mean) * (1 + 1e-9)
+
+
+def test_the_interval_covers_where_few_questions_are_ever_solved_k_times():
+    """Guarantee by simulation: hard questions, Beta(.3, 3), cover .92 to .94; Wilson's interval covered .80, .60, .68."""
+    rng = np.random.default_rng(5)
+    for N, k, truth in ((12, 2, 0.3 * 1.3 / (3.3 * 4.3)), (12, 4, 0.00623), (30, 4, 0.00623)):
+        cells = counted(rng.binomial(20, rng.beta(0.3, 3, (1000, N))), 20)
+        attempts = estimate_pass_at_k(cells, [k])
+        between, at = attempts.interval(), np.array(attempts.measure) == "pass^k"
+        covered = (between.low[at] <= truth) & (truth <= between.high[at])
+        assert covered.mean() > 0.9
+
+
 def test_errors_of_the_three_claims_are_those_of_simulation():
     """Guarantee by simulation: pass@3 of 8 generations, 60 questions, 3,000 evaluations."""
     rng = np.random.default_rng(2)
@@ -110,9 +151,9 @@ def test_what_attempts_cannot_say():
     new = estimate_pass_at_k(cells, [2]).columns()
     assert new["note"].tolist()[::2] == ["", "no scores", "no question has k generations", ""]
     assert new["se"][6] == 0  # all right: the interval comes from the number of questions
-    assert new["low"][6] == pytest.approx(3 / (3 + stats.t.ppf(0.975, 2) ** 2))
+    assert new["low"][6] == pytest.approx(stats.beta.ppf(0.025, 3 + 0.5, 0.5))  # Jeffreys'
     assert new["high"][6] == 1
-    alike = estimate_pass_at_k(counted([[1, 1]], 2), [1]).columns()
+    alike = estimate_pass_at_k(counted([[2, 0]], 2), [1], claim="these-questions").columns()
     assert alike["note"][0] == "no variation was seen: no interval"
     these = estimate_pass_at_k(cells, [2], claim="these-questions").columns()
     assert "fewer than 2k generations of some question" in these["note"][0]

@@ -11,7 +11,7 @@ Questions with fewer than k generations are left out and counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
 from howsure.stats.core.claims import Claim, check_claim, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.questions.consistency import AnswerCounts
-from howsure.stats.scores import cluster_means, require_binary, sampling_df
+from howsure.stats.scores import cluster_means, posterior_of_means, require_binary, sampling_df
 
 __all__ = [
     "Attempts",
@@ -116,6 +116,9 @@ class Attempts(Result):
         Questions without a score; None where unknown.
     n_variants
         Prompt variants that the generations are of.
+    estimates, alike
+        Estimate of each question, NaN where it has fewer than k generations, shape (entries, N), and `alike` of
+        `scores.posterior_of_means`; None where the interval is not that one.
 
     Examples
     --------
@@ -139,11 +142,16 @@ class Attempts(Result):
     clustered: bool = False
     n_missing: IntArray | None = None
     n_variants: int = 1
+    estimates: FloatArray | None = field(default=None, repr=False)
+    alike: FloatArray | None = field(default=None, repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
-        """Return the wilson-effective interval of each score at a level in (0, 1); None: that of the result."""
+        """Return the interval of each score at a level in (0, 1); None: that of the result.
+
+        For new questions without clusters it is the posterior interval, for others the wilson-effective one.
+        """
         level = self.level if level is None else level
-        return interval(
+        between = interval(
             self.score,
             np.sqrt(self.variance),
             # with clusters, df + 1 is the number of clusters of equal size with the same information
@@ -152,6 +160,17 @@ class Attempts(Result):
             method="wilson-effective",
             df=self.df,
             bounds=(0.0, 1.0),
+        )
+        if self.estimates is None or self.alike is None:
+            return between
+        low, high = posterior_of_means(self.estimates, ~np.isnan(self.estimates), self.alike, level)
+        return replace(
+            between,
+            low=low,
+            high=high,
+            method=np.full(len(low), "posterior"),
+            flat=np.zeros(len(low), bool),
+            df=np.full(len(low), np.nan),
         )
 
     def columns(self) -> Columns:
@@ -226,6 +245,10 @@ def estimate_pass_at_k(
     theta_q^2)/N for these questions, where theta_q^2 is estimated without bias from 2k generations; and
     score (1 - score)/N for a single run of k attempts at each of N new questions.
 
+    The interval for new questions without clusters is that of the score, `scores.posterior_of_means`: if all questions
+    were alike, pass^k = p^k had the variance sum_j P(j) p^(2k - j) - p^(2k), with P(j) the probability that two subsets
+    of k of n generations have j in common; pass@k is 1 - pass^k of wrong answers.
+
     References
     ----------
     Chen, M. et al. (2021), Evaluating large language models trained on code, eq. 1 (pass@k). Yao, S. et al. (2024),
@@ -297,7 +320,9 @@ def estimate_majority(
 
     Notes
     -----
-    The estimate of a question is the share of all subsets of k generations whose most frequent answer is right.
+    The estimate of a question is the share of all subsets of k generations whose most frequent answer is right. The
+    interval for new questions without clusters is that of `estimate_pass_at_k`; if all questions were alike, the
+    variance of a question were k/n m(1 - m) at most (Hoeffding 1963, section 5), and it is taken as that.
 
     References
     ----------
@@ -387,7 +412,8 @@ def _summarize(
     M = len(cells.models)
     clustered = cells.clusters is not None and claim == "new-questions"
     parts: list[list[FloatArray]] = []
-    for estimate in measures.values():
+    estimates: list[FloatArray] = []
+    for measure, estimate in measures.items():
         for k in ks:
             success, variance = estimate(int(k))
             used = cells.n >= k
@@ -406,9 +432,12 @@ def _summarize(
                 if clustered:
                     of_clusters = cluster_means(np.where(used, success, np.nan), cells.clusters)
                     error, df = of_clusters.variance / N, of_clusters.df
-                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, error, df])
+                estimates.append(np.where(used, success, np.nan))
+                alike = mean_where(_variance_ratio_if_alike(measure, score, cells.n, int(k)), used)
+                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, error, df, alike])
     # rows are sorted by model, then measure, then k
-    N, short, score, variance, df = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
+    N, short, score, variance, df, alike = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
+    is_posterior = claim == "new-questions" and not clustered
     return Attempts(
         cells.benchmark,
         cells.models,
@@ -425,7 +454,35 @@ def _summarize(
         clustered,
         np.repeat(np.sum(~cells.answered, axis=1), len(parts)),
         max(len(cells.variants), 1),
+        np.stack(estimates, axis=1).reshape(M * len(parts), -1) if is_posterior else None,
+        alike if is_posterior else None,
     )
+
+
+def _variance_ratio_if_alike(measure: str, score: FloatArray, n: IntArray, k: int) -> FloatArray:
+    """Return the variance of the estimate of a question over m(1 - m) if all questions were alike, shape (M, N).
+
+    Of pass^k, with p the probability of a right generation and P(j) that of j common generations of two subsets:
+
+        sum_j P(j) (p^(2k - j) - p^(2k)) / (p^k (1 - p^k)) = sum_j P(j) p^(k - j) s(j)/s(k),  s(j) = 1 + ... + p^(j - 1)
+    """
+    if measure == "majority@k":
+        return np.broadcast_to(k / np.maximum(n, k), n.shape)
+    p = np.nan_to_num(1 - score if measure == "pass@k" else score) ** (1 / k)
+    powers = p[:, None] ** np.arange(k)
+    sums = np.cumsum(powers, axis=1)
+    ratios = powers[:, ::-1] * sums / sums[:, -1:]  # of j = 1, ..., k
+    sizes, where = np.unique(np.maximum(n, k), return_inverse=True)
+    j = np.arange(1, k + 1)[:, None]
+    in_common = np.exp(_log_comb(k, j) + _log_comb(sizes - k, k - j) - _log_comb(sizes, k))
+    return np.take_along_axis(ratios @ in_common, where.reshape(n.shape), axis=1)
+
+
+def _log_comb(n: ArrayLike, r: ArrayLike) -> FloatArray:
+    """Return log C(n, r); -inf where r > n."""
+    n, r = np.asarray(n), np.asarray(r)
+    logarithm: FloatArray = special.gammaln(n + 1) - special.gammaln(r + 1) - special.gammaln(n - r + 1)
+    return logarithm
 
 
 def _check_arguments(k: Sequence[int], claim: Claim, level: float) -> None:

@@ -57,6 +57,7 @@ from howsure.stats.scores.score_intervals import (
     paired_percentile_limits,
     percentile_limits,
     posterior_of_mean,
+    posterior_of_means,
     wilson,
 )
 
@@ -99,6 +100,7 @@ __all__ = [
     "pool_by_score",
     "posterior",
     "posterior_of_mean",
+    "posterior_of_means",
     "require_binary",
     "sampling_df",
     "score",

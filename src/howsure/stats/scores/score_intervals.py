@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import POSTERIOR_METHODS, PosteriorMethod, check_choice, check_level
 from howsure.stats.scores.beta_likelihood import distinct_counts, log_posterior, make_grid_axes, mixture_quantile
 
@@ -23,6 +23,7 @@ __all__ = [
     "paired_percentile_limits",
     "percentile_limits",
     "posterior_of_mean",
+    "posterior_of_means",
     "wilson",
 ]
 
@@ -98,8 +99,7 @@ def posterior_of_mean(
     level
         Probability of the interval.
     method
-        `"variance"`: r is weighed by the chi-squared law of the variance of the question means, with N - 1 degrees of
-        freedom or as many as their kurtosis leaves; m given r has the posterior of N/f binomial trials.
+        `"variance"`: `posterior_of_means` of the question means.
         `"beta-binomial"`: the full likelihood on a grid.
 
     Returns
@@ -117,31 +117,66 @@ def posterior_of_mean(
     check_level(level)
     check_choice("posterior", method, POSTERIOR_METHODS)
     total, n = np.asarray(total, float), np.asarray(n)
+    if method == "variance":
+        answered, k = n > 0, np.maximum(n, 1)
+        return posterior_of_means(total / k, answered, mean_where(1 / k, answered), level)
     low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)
     some = np.flatnonzero(np.any(n > 0, axis=1))
-    if method == "variance":
-        low[some], high[some] = _by_variance(total[some], n[some], level)
-    else:
-        counts = distinct_counts(total, n)
-        # Models at a time, so that the largest array (models, 80, 17, U) has one or two million elements.
-        block = max(1, 1000 // counts.weight.shape[1])
-        for start in range(0, len(some), block):
-            rows = some[start : start + block]
-            c, d, weight = (part[rows] for part in (counts.correct, counts.wrong, counts.weight))
-            low[rows], high[rows] = _by_likelihood(c, d, weight, level)
+    counts = distinct_counts(total, n)
+    # Models at a time, so that the largest array (models, 80, 17, U) has one or two million elements.
+    block = max(1, 1000 // counts.weight.shape[1])
+    for start in range(0, len(some), block):
+        rows = some[start : start + block]
+        c, d, weight = (part[rows] for part in (counts.correct, counts.wrong, counts.weight))
+        low[rows], high[rows] = _by_likelihood(c, d, weight, level)
     low[some] = np.where(np.sum(total, axis=1)[some] == 0, 0, low[some])
     high[some] = np.where(np.sum(n - total, axis=1)[some] == 0, 1, high[some])
     return low, high
 
 
-def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Return quantiles of m under a mixture, over r, of the Beta posteriors of N/f trials."""
-    answered, k = n > 0, np.maximum(n, 1)
+def posterior_of_means(
+    means: FloatArray, answered: NDArray[np.bool_], alike: FloatArray, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Compute an equal-tailed posterior interval of the mean over new questions, of values in [0, 1] of N questions.
+
+    Parameters
+    ----------
+    means, answered
+        A value of each question in [0, 1], and whether there is one, shape (M, N).
+    alike
+        Variance of a value over m(1 - m) if all questions were alike, mean over the questions, shape (M,); for a mean
+        of k right or wrong answers 1/k.
+    level
+        Probability of the interval.
+
+    Returns
+    -------
+    low, high
+        Shape (M,); NaN for a model without a value. low is 0 where all values are 0, high is 1 where all are 1.
+
+    Notes
+    -----
+    With f = r + (1 - r) alike and r uniform on (0, 1), m given r has the posterior of N/f binomial trials under
+    Jeffreys' prior, and r is weighed by the chi-squared law of the variance of the values, with N - 1 degrees of
+    freedom or as many as their kurtosis leaves.
+
+    Examples
+    --------
+    >>> low, high = posterior_of_means(np.array([[0.2, 0.4, 1.0]]), np.ones((1, 3), bool), np.array([0.25]))
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.16], [0.87])
+    """
+    check_level(level)
+    low, high = np.full(len(means), np.nan), np.full(len(means), np.nan)
+    some = np.flatnonzero(np.any(answered, axis=1))
+    if len(some) == 0:
+        return low, high
+    answered = answered[some]
+    means = np.where(answered, means[some], 0)
     N = answered.sum(axis=1).astype(float)
-    p = total / k
-    score, h = p.sum(axis=1) / N, np.sum(answered / k, axis=1) / N
+    score, h = means.sum(axis=1) / N, alike[some]
     # Questions all right or all wrong say nothing of r.
-    ratio, df = _variance_ratio(np.where(answered, p - score[:, None], 0), N, score)
+    ratio, df = _variance_ratio(np.where(answered, means - score[:, None], 0), N, score)
     # Middles of cells of r = u^3, which are small where r is: N/f may reach N/h.
     u = (np.arange(points := int(max(64, 6 * np.sqrt(N.max(initial=0))))) + 0.5) / points
     f = u**3 + (1 - u**3) * h[:, None]
@@ -153,7 +188,9 @@ def _by_variance(total: FloatArray, n: IntArray, level: float) -> tuple[FloatArr
     weight /= weight.sum(axis=1, keepdims=True)
     a, b = score[:, None] * N[:, None] / f + 0.5, (1 - score[:, None]) * N[:, None] / f + 0.5
 
-    low, high = (mixture_quantile(weight, a, b, tail) for tail in ((1 - level) / 2, (1 + level) / 2))
+    low[some], high[some] = (mixture_quantile(weight, a, b, tail) for tail in ((1 - level) / 2, (1 + level) / 2))
+    low[some] = np.where(score == 0, 0, low[some])
+    high[some] = np.where(score == 1, 1, high[some])
     return low, high
 
 
