@@ -8,6 +8,9 @@ On new questions: each drawn anew from a population, some of them of two kinds, 
 questions. No claim is made below `FEWEST_NEW` questions, of a kind as rare as one in ten, and of one generation, where
 the interval is Jeffreys' of a proportion, whose coverage goes up and down with N.
 
+Graded scores of new questions: drawn from [0, 1], one generation each; Wilson's interval for the effective number of
+answers is in force.
+
 Of k attempts at new questions: pass@k and pass^k of questions drawn anew, the posterior in force beside Wilson's
 interval for the effective number of answers.
 
@@ -117,6 +120,44 @@ def tabulate_new(sizes: tuple[int, ...], trials: int, failures: list[str]) -> st
     return markdown_table(header, rows)
 
 
+#: Draws of graded scores of questions, one generation each, and their mean.
+GRADED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Array], float]] = {
+    "Beta(.5, .5)": (lambda rng, size: rng.beta(0.5, 0.5, size), 0.5),
+    "Beta(2, 5)": (lambda rng, size: rng.beta(2, 5, size), 2 / 7),
+    "Beta(.2, 2)": (lambda rng, size: rng.beta(0.2, 2, size), 0.2 / 2.2),
+    "one in ten near .9, others near .02": (
+        lambda rng, size: np.where(rng.random(size) < 0.1, rng.beta(36, 4, size), rng.beta(1, 49, size)),
+        0.108,
+    ),
+    "one in twenty 0, others near .91": (
+        lambda rng, size: np.where(rng.random(size) < 0.05, 0.0, rng.beta(20, 2, size)),
+        0.95 * 20 / 22,
+    ),
+}
+GRADED_QUESTIONS = (5, 10, 25, 50, 100)
+#: Questions from which on a claim is made, and the populations of which none is.
+FEWEST_GRADED = 50
+NO_GRADED_CLAIM = {"one in twenty 0, others near .91"}
+
+
+def tabulate_graded(sizes: tuple[int, ...], trials: int, failures: list[str]) -> str:
+    """Return coverage of graded scores for new questions; what falls short is appended to `failures`."""
+    rows: list[list[object]] = []
+    for population, (draw, mean) in GRADED.items():
+        row: list[object] = [population]
+        for N in sizes:
+            y = draw(np.random.default_rng([N, len(rows)]), (trials, N))
+            models, questions = (tuple(map(str, range(size))) for size in y.shape)
+            cells = Cells("simulated", models, questions, np.ones(y.shape, int), y, y**2)
+            between = score(cells).interval(LEVEL)
+            covered = (between.low <= mean) & (mean <= between.high)
+            row += as_floats(covered.mean())
+            if FEWEST_GRADED <= N and population not in NO_GRADED_CLAIM:
+                failures += below_claim(f"{population}, N = {N}", covered.astype(float))
+        rows.append(row)
+    return markdown_table(["population", *(f"N = {N}" for N in sizes)], rows)
+
+
 #: Parameters of Beta distributions of the probability of a right answer.
 ATTEMPTED = {"Beta(.6, .4)": (0.6, 0.4), "Beta(.3, .9)": (0.3, 0.9), "Beta(.3, 3)": (0.3, 3.0)}
 ATTEMPTS = (1, 2, 4)
@@ -165,6 +206,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
         tabulate_these(QUESTIONS[:2] if quick else QUESTIONS, trials, failures),
     )
     yield "Scores of few new questions", tabulate_new((4, 25) if quick else NEW_QUESTIONS, trials, failures)
+    yield "Graded scores of few new questions", tabulate_graded(GRADED_QUESTIONS, trials, failures)
     yield (
         "pass@k and pass^k of few new questions",
         tabulate_attempts((25,) if quick else (4, 12, 25, 100), trials, failures),

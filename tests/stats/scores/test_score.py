@@ -351,9 +351,12 @@ def test_other_questions_with_few_generations_are_not_named(n, total, claim):
 
 
 def test_a_note_says_that_kinds_of_question_may_be_missing_among_few():
-    few = "fewer than 25 questions: the interval may be too narrow"
+    few = "few questions: the interval may be too narrow"
     assert few in _note([2] * 24, [1.0] * 12 + [2.0] * 12)
     assert few in _note([2] * 24, [1.0] * 12 + [2.0] * 12, claim="single-run")
     assert few not in _note([2] * 25, [1.0] * 12 + [2.0] * 13)
     assert few not in _note([2] * 24, [1.0] * 12 + [2.0] * 12, claim="these-questions")
     assert few not in _note([2], [1.0])  # one question has no interval
+    for N, is_there in ((49, True), (50, False)):
+        graded = Cells.from_scores("b", ["m"], list(map(str, range(N))), [[[i / N] for i in range(N)]])
+        assert (few in score(graded).columns()["note"][0]) is is_there

@@ -71,11 +71,10 @@ SCORES_NEEDED = {
     **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
     **dict.fromkeys(("posterior", "beta-binomial"), ": it needs scores of 0 and 1"),
 }
-#: New questions below which a note says that kinds of them may be missing; docs/guarantees.md makes no claim there.
-FEWEST_NEW_QUESTIONS = 25
-FEW_QUESTIONS = (
-    f"fewer than {FEWEST_NEW_QUESTIONS} questions: the interval may be too narrow, as kinds of question may be missing"
-)
+#: New questions below which a note says that kinds of them may be missing, with scores of 0 and 1 and with others;
+#: docs/guarantees.md makes no claim there.
+FEWEST_NEW_QUESTIONS = (25, 50)
+FEW_QUESTIONS = "few questions: the interval may be too narrow, as kinds of question may be missing"
 #: A question has few generations where half of the questions have so many times as many or more.
 _FEW_GENERATIONS = 4
 #: Note on them where the error would be larger by this factor if they varied most.
@@ -533,6 +532,7 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
     common = []
     if claim == "these-questions" and cells.clusters is not None:
         common.append(WITHOUT_CLUSTERS)
+    fewest = FEWEST_NEW_QUESTIONS[not cells.binary]
     explanation = NARROW_BY_CHANCE if claim == "new-questions" and clustered is None else ""
     counters = [("unparsed, scored 0", cells.unparsed), ("without a score, left out", cells.failed)]
     for i, model in enumerate(cells.models):
@@ -541,7 +541,7 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
             "one question: the spread over questions is unknown": answered[i] == 1,
             "one generation per question: data and prediction noise cannot be separated": several[i] == 0 < answered[i],
             f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
-            FEW_QUESTIONS: claim != "these-questions" and clustered is None and 1 < answered[i] < FEWEST_NEW_QUESTIONS,
+            FEW_QUESTIONS: claim != "these-questions" and clustered is None and 1 < answered[i] < fewest,
             "the plug-in prediction noise is below 0, so that the data noise is more than the total": noise.data[i]
             > (1 + 1e-12) * noise.total[i],
             f"{LOST_DATA_NOISE}{explanation}": noise.data[i] < -1e-12 * noise.total[i],  # not what rounding leaves
