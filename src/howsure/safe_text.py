@@ -33,6 +33,8 @@ SECRET_LENGTH = 12
 _UNSAYABLE = re.compile(r"(?=.*[A-Za-z])(?=.*\d)\S{16,}")
 #: The characters in which the base64 of addresses differs.
 _URL_ALPHABET = str.maketrans("+/", "-_")
+#: A run of characters of base64; a text has its runs found in one pass.
+_BASE64 = re.compile(r"[\w+/-]+=*", re.ASCII)
 #: A place in nested fields: the place of its parent, and the name of the field.
 _Place: TypeAlias = "tuple[_Place, str | int] | None"
 #: Names of fields that hold a secret, after punctuation is removed: "x-api-key", "accessToken", "Authorization", ...
@@ -107,12 +109,16 @@ def redact(text: str, key: str) -> str:
     """
     if not is_secret(key):
         return text
-    return _find_encoded(key).sub("***", text.replace(key, "***"))
+    text = text.replace(key, "***")
+    encoded = _encode_key(key)
+    if not any(core in text for core in encoded):
+        return text
+    return _BASE64.sub(lambda run: "***" if any(core in run[0] for core in encoded) else run[0], text)
 
 
 @lru_cache(maxsize=64)
-def _find_encoded(key: str) -> re.Pattern[str]:
-    """Return the pattern of base64 that holds a key, in either alphabet, whatever stands before and behind it."""
+def _encode_key(key: str) -> frozenset[str]:
+    """Return what base64 that holds a key contains, in either alphabet, whatever stands before and behind the key."""
     cores = set()
     for n_before in range(3):
         content = bytes(n_before) + key.encode()
@@ -120,7 +126,7 @@ def _find_encoded(key: str) -> re.Pattern[str]:
         # The characters that also hold bits of what stands before or behind the key are not known.
         core = encoded[(0, 2, 3)[n_before] : len(encoded) - (len(content) % 3 > 0)]
         cores |= {core, core.translate(_URL_ALPHABET)}
-    return re.compile(rf"[\w+/-]*(?:{'|'.join(map(re.escape, sorted(cores)))})[\w+/-]*=*", re.ASCII)
+    return frozenset(cores)
 
 
 def redact_completion(text: str, key: str) -> str:

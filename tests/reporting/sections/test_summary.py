@@ -414,7 +414,7 @@ def test_a_row_without_an_interval_says_why():
     table = score_table.build_score_table(scores, score_table.order_models(scores))
     [row] = [row for row in table.rows if row.model == "same"]
     assert (row.interval, row.x_low) == ("–", None)
-    [note] = [table.notes[i - 1] for i in row.note_numbers]
+    *_, note = [table.notes[i - 1] for i in row.note_numbers]
     assert note.startswith("no variation was seen: no interval, because equal scores do not say how far")
 
 

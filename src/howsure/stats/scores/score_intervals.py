@@ -164,7 +164,7 @@ def posterior_of_means(
     --------
     >>> low, high = posterior_of_means(np.array([[0.2, 0.4, 1.0]]), np.ones((1, 3), bool), np.array([0.25]))
     >>> low.round(2).tolist(), high.round(2).tolist()
-    ([0.16], [0.87])
+    ([0.16], [0.88])
     """
     check_level(level)
     low, high = np.full(len(means), np.nan), np.full(len(means), np.nan)
