@@ -5,8 +5,8 @@ takes the narrower of two intervals, Wilson's for as many independent answers an
 The first alone is shown beside it; an interval that is not there covers nothing.
 
 On new questions: each drawn anew from a population, some of them of two kinds, of which the rarer may not be among few
-questions. No claim is made below `FEWEST_NEW` questions, of a kind as rare as one in ten, and of one generation, where
-the interval is Jeffreys' of a proportion, whose coverage goes up and down with N.
+questions. No claim is made below `FEWEST_BINARY` questions, of a kind as rare as one in ten, and of one generation,
+where the interval is Jeffreys' of a proportion, whose coverage goes up and down with N.
 
 Graded scores of new questions: drawn from [0, 1], one generation each; Wilson's interval for the effective number of
 answers is in force.
@@ -29,7 +29,8 @@ from scipy import stats
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, print_sections
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions import estimate_pass_at_k
-from howsure.stats.scores import score
+from howsure.stats.questions.attempts import FEWEST_ATTEMPTED
+from howsure.stats.scores import FEWEST_BINARY, FEWEST_GRADED, score
 
 Array = NDArray[np.float64]
 
@@ -94,8 +95,7 @@ POPULATIONS: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Ar
     "one in ten .9, others .02": (lambda rng, size: np.where(rng.random(size) < 0.1, 0.9, 0.02), 0.108),
 }
 NEW_QUESTIONS = (2, 3, 4, 5, 10, 25, 50, 100)
-#: Questions from which on a claim is made, and the populations of which none is.
-FEWEST_NEW = 25
+#: The populations of which no claim is made.
 NO_CLAIM = {"one in ten .9, others .02"}
 
 
@@ -113,7 +113,7 @@ def tabulate_new(sizes: tuple[int, ...], trials: int, failures: list[str]) -> st
                 between = score(Cells("simulated", models, questions, n, total, total)).interval(LEVEL)
                 covered = (between.low <= mean) & (mean <= between.high)
                 row += as_floats(covered.mean(), np.nanmean(between.high - between.low))
-                if FEWEST_NEW <= N and most > 1 and population not in NO_CLAIM:
+                if FEWEST_BINARY <= N and most > 1 and population not in NO_CLAIM:
                     failures += below_claim(f"{population}, N = {N}, {generations}", covered.astype(float))
             rows.append(row)
     header = ["population", "N", "1 generation", "mean width", "5", "mean width", "1 to 40", "mean width"]
@@ -135,8 +135,7 @@ GRADED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Array],
     ),
 }
 GRADED_QUESTIONS = (5, 10, 25, 50, 100)
-#: Questions from which on a claim is made, and the populations of which none is.
-FEWEST_GRADED = 50
+#: The populations of which no claim is made.
 NO_GRADED_CLAIM = {"one in twenty 0, others near .91"}
 
 
@@ -161,8 +160,6 @@ def tabulate_graded(sizes: tuple[int, ...], trials: int, failures: list[str]) ->
 #: Parameters of Beta distributions of the probability of a right answer.
 ATTEMPTED = {"Beta(.6, .4)": (0.6, 0.4), "Beta(.3, .9)": (0.3, 0.9), "Beta(.3, 3)": (0.3, 3.0)}
 ATTEMPTS = (1, 2, 4)
-#: Questions from which on a claim is made for k attempts.
-FEWEST_ATTEMPTED = {1: 25, 2: 25, 4: 100}
 
 
 def tabulate_attempts(sizes: tuple[int, ...], trials: int, failures: list[str]) -> str:
@@ -190,7 +187,7 @@ def tabulate_attempts(sizes: tuple[int, ...], trials: int, failures: list[str]) 
                             low, high = limits.low[at], limits.high[at]
                             covered = (low <= mean) & (mean <= high)
                             row += as_floats(covered.mean(), np.nanmean(high - low))
-                            if limits is between and FEWEST_ATTEMPTED[k] <= N:
+                            if limits is between and (FEWEST_ATTEMPTED if k > 2 else FEWEST_BINARY) <= N:
                                 failures += below_claim(" ".join(map(str, row[:5])), covered.astype(float))
                         rows.append(row)
     header = ["population", "N", "n", "measure", "k", "in force", "mean width", "Wilson's", "mean width"]

@@ -437,16 +437,10 @@ def _have_same_scores(copied: Sequence[Cells], folder: RunSource) -> bool:
         own = of.get(one.benchmark)
         if own is None or not (set(one.models) <= set(own.models) and set(one.questions) <= set(own.questions)):
             return False
-        places = np.ix_([own.models.index(name) for name in one.models], _find_places(one.questions, own.questions))
-        if not (np.array_equal(one.n, own.n[places]) and np.allclose(one.total, own.total[places])):
+        same = own.select(one.models, one.questions)
+        if not (np.array_equal(one.n, same.n) and np.allclose(one.total, same.total)):
             return False
     return True
-
-
-def _find_places(names: Sequence[str], every: Sequence[str]) -> list[int]:
-    """Return the place of each name among all."""
-    place_of = {name: i for i, name in enumerate(every)}
-    return [place_of[name] for name in names]
 
 
 def _read_marks(path: str | Path) -> tuple[set[str], pa.Array] | None:

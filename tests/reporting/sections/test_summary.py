@@ -18,7 +18,7 @@ from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.reference import compare_with_reference
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
-from howsure.stats.scores.score import score
+from howsure.stats.scores.score import FEW_QUESTIONS, score
 
 
 def cells(scores, models=None, **more):
@@ -414,7 +414,8 @@ def test_a_row_without_an_interval_says_why():
     table = score_table.build_score_table(scores, score_table.order_models(scores))
     [row] = [row for row in table.rows if row.model == "same"]
     assert (row.interval, row.x_low) == ("–", None)
-    *_, note = [table.notes[i - 1] for i in row.note_numbers]
+    few, note = [table.notes[i - 1] for i in row.note_numbers]
+    assert few == FEW_QUESTIONS  # they are graded
     assert note.startswith("no variation was seen: no interval, because equal scores do not say how far")
 
 

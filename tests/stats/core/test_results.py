@@ -162,6 +162,6 @@ def test_a_printed_result_fits_the_columns_that_the_environment_states(monkeypat
 def test_an_attribute_that_is_no_column_suggests_one_or_names_the_frame():
     results = hs.score(Cells.from_scores("demo", ["a"], ["p", "q"], [[[1], [0]]]))
     with pytest.raises(AttributeError, match="no attribute or column 'scroe'; did you mean 'score'"):
-        results.scroe  # noqa: B018
+        _ = results.scroe
     with pytest.raises(AttributeError, match=r"'to_pandas'; to_frame\(\) makes a frame"):
         results.to_pandas()

@@ -24,7 +24,7 @@ from howsure.stats.questions.attempts import (
     pass_all,
     pass_any,
 )
-from howsure.stats.scores.score import score
+from howsure.stats.scores.score import FEW_QUESTIONS, score
 
 
 def cells_of(grid):
@@ -119,7 +119,8 @@ def test_the_variance_if_questions_were_alike_by_complete_enumeration(p, n, k):
 def test_the_interval_covers_where_few_questions_are_ever_solved_k_times():
     """Guarantee by simulation: hard questions, Beta(.3, 3), cover .92 to .94; Wilson's interval covered .80, .60, .68."""
     rng = np.random.default_rng(5)
-    for N, k, truth in ((12, 2, 0.3 * 1.3 / (3.3 * 4.3)), (12, 4, 0.00623), (30, 4, 0.00623)):
+    of_two, of_four = (math.prod((0.3 + i) / (3.3 + i) for i in range(k)) for k in (2, 4))
+    for N, k, truth in ((12, 2, of_two), (12, 4, of_four), (30, 4, of_four)):
         cells = counted(rng.binomial(20, rng.beta(0.3, 3, (1000, N))), 20)
         attempts = estimate_pass_at_k(cells, [k])
         between, at = attempts.interval(), np.array(attempts.measure) == "pass^k"
@@ -149,7 +150,7 @@ def test_errors_of_the_three_claims_are_those_of_simulation():
 def test_what_attempts_cannot_say():
     cells = counted([[1, 2, 0], [0, 0, 0], [1, 0, 0], [2, 2, 2]], [[2, 5, 0], [0, 0, 0], [1, 0, 0], [2, 2, 2]])
     new = estimate_pass_at_k(cells, [2]).columns()
-    assert new["note"].tolist()[::2] == ["", "no scores", "no question has k generations", ""]
+    assert new["note"].tolist()[::2] == [FEW_QUESTIONS, "no scores", "no question has k generations", FEW_QUESTIONS]
     assert new["se"][6] == 0  # all right: the interval comes from the number of questions
     assert new["low"][6] == pytest.approx(stats.beta.ppf(0.025, 3 + 0.5, 0.5))  # Jeffreys'
     assert new["high"][6] == 1
@@ -292,3 +293,15 @@ def test_one_attempt_at_questions_in_clusters_has_the_error_of_the_score():
         assert attempts.df == pytest.approx(np.repeat(expected.df, rows))
         assert attempts["n_missing"].tolist() == [1] * rows
         assert attempts["note"].tolist() == ["questions in clusters: the error is for new clusters"] * rows
+
+
+@pytest.mark.parametrize(
+    ("N", "k", "claim", "is_said"),
+    [
+        *[(24, 2, "new-questions", True), (25, 2, "new-questions", False), (99, 3, "new-questions", True)],
+        *[(100, 3, "new-questions", False), (24, 2, "these-questions", False), (1, 2, "new-questions", False)],
+    ],
+)
+def test_a_note_says_that_kinds_of_question_may_be_missing_among_few(N, k, claim, is_said):
+    attempts = estimate_pass_at_k(counted([[4, 2] * (N // 2) + [3] * (N % 2)], 6), [k], claim=claim)
+    assert {FEW_QUESTIONS in note for note in attempts.columns()["note"]} == {is_said}

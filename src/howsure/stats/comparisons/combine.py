@@ -195,9 +195,10 @@ def combine(
     -----
     The z of a benchmark is the normal score of its own test: difference / SE for comparisons made with `method="clt"`,
     NOISE's form, and otherwise the z of the p-value of Student's t test without pseudo-questions, which is smaller:
-    difference / SE over few questions is not standard normal. Equal weights keep the size of the test; precision
-    weights, which are estimates themselves, reject more often with few questions, and with few clusters a note says so.
-    ``python bench/page_figures.py`` prints the sizes, which stand in docs/methods/differences.md.
+    difference / SE over few questions is not standard normal. The sum of z with weights that are known, such as equal
+    ones, is then standard normal, too. Precision weights are estimates: with few clusters they reject too often, which
+    a note says. ``python bench/page_figures.py`` prints the size with `mean-score` weights, and with precision weights
+    and three clusters, as docs/methods/differences.md has them.
 
     Questions of different benchmarks are assumed to be independent; within a benchmark they may come in clusters, and
     its test is then the one with clusters. A benchmark without a z is left out, and its note says so.

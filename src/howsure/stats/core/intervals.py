@@ -29,6 +29,7 @@ __all__ = [
     "difference_limits",
     "interval",
     "is_few_df",
+    "log_choose",
     "variance_factors",
     "variance_limits",
 ]
@@ -286,3 +287,13 @@ def _trimmed_mean(values: FloatArray, n: FloatArray) -> FloatArray:
     inside = (rank >= cut) & (rank < n[:, None] - cut)
     mean: FloatArray = np.sum(np.sort(values, axis=1), axis=1, where=inside) / np.sum(inside, axis=1)
     return mean
+
+
+def log_choose(n: ArrayLike, k: ArrayLike) -> FloatArray:
+    """Return the logarithm of the binomial coefficients of whole numbers, -inf where k is above n.
+
+    >>> np.exp(log_choose(4, [0, 2, 5])).round(9).tolist()
+    [1.0, 6.0, 0.0]
+    """
+    n, k = np.asarray(n), np.asarray(k)
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))

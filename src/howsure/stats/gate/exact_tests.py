@@ -19,9 +19,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.intervals import log_choose
 
 __all__ = ["QuestionTests", "compare_means_exactly", "compare_questions_exactly"]
 
@@ -148,11 +148,6 @@ def _convolve(n: int, k: int, m: bytes) -> tuple[FloatArray, int]:
 def _list_probabilities(n: int, k: int, m: int) -> FloatArray:
     """Return the probability of each number of right generations of the candidate, from the smallest possible on."""
     x = np.arange(max(m - n, 0), min(m, k) + 1)
-
-    def log_choose(of: int, take: IntArray) -> FloatArray:
-        value: FloatArray = special.gammaln(of + 1) - special.gammaln(take + 1) - special.gammaln(of - take + 1)
-        return value
-
     logs = log_choose(k, x) + log_choose(n, m - x)
     weights = np.exp(logs - np.max(logs))
     probability: FloatArray = weights / np.sum(weights)

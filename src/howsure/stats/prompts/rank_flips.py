@@ -28,6 +28,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
+from howsure.stats.core.intervals import log_choose
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.components import PromptComponents, estimate_components
@@ -284,8 +285,7 @@ def _gail_simon(d: FloatArray, there: NDArray[np.bool_], tau2: FloatArray, df: F
     h = np.arange(1, max(there.shape[1], 2))[None, :]
     n = np.maximum(S - 1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        log = special.gammaln(n + 1) - special.gammaln(h + 1) - special.gammaln(np.maximum(n - h, 0) + 1)
-        chance = np.where(h <= n, np.exp(log - n * np.log(2)), 0)
+        chance = np.exp(log_choose(n, h) - n * np.log(2))
         p = np.sum(chance * special.fdtrc(h, df[:, None], least[:, None] / h), axis=1)
     is_known = np.all(~there | (tau2 > 0), axis=1) & (S[:, 0] > 1)
     return np.where(~is_known, np.nan, np.where(least == 0, 1.0, p))

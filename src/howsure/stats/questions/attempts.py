@@ -21,12 +21,20 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
 from howsure.stats.core.claims import Claim, check_claim, check_level
-from howsure.stats.core.intervals import Interval, interval
+from howsure.stats.core.intervals import Interval, interval, log_choose
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.questions.consistency import AnswerCounts
-from howsure.stats.scores import cluster_means, posterior_of_means, require_binary, sampling_df
+from howsure.stats.scores import (
+    FEW_QUESTIONS,
+    FEWEST_BINARY,
+    cluster_means,
+    posterior_of_means,
+    require_binary,
+    sampling_df,
+)
 
 __all__ = [
+    "FEWEST_ATTEMPTED",
     "Attempts",
     "estimate_majority",
     "estimate_majority_of_answers",
@@ -85,6 +93,10 @@ def pass_all(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
         # C(c, k)/C(n, k) = product of (c - i)/(n - i)
         probability *= np.maximum(right - i, 0) / np.maximum(n - i, 1)
     return probability
+
+
+#: New questions below which a note says of more than two attempts that kinds of question may be missing.
+FEWEST_ATTEMPTED = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +214,10 @@ class Attempts(Result):
                     & (self.n_questions == 1),
                     "fewer than 2k generations of some question: the sampling error is unknown": unknown
                     & (self.claim == "these-questions"),
+                    FEW_QUESTIONS: (self.claim != "these-questions")
+                    & (not self.clustered)
+                    & (self.n_questions > 1)
+                    & (self.n_questions < np.where(self.k > 2, FEWEST_ATTEMPTED, FEWEST_BINARY)),
                     "no variation was seen: no interval": between.flat,
                     "questions in clusters: the error is for new clusters": np.full(rows, self.clustered),
                     f"of {self.n_variants} prompt variants: attempts at a question may differ in their prompt": np.full(
@@ -474,15 +490,8 @@ def _variance_ratio_if_alike(measure: str, score: FloatArray, n: IntArray, k: in
     ratios = powers[:, ::-1] * sums / sums[:, -1:]  # of j = 1, ..., k
     sizes, where = np.unique(np.maximum(n, k), return_inverse=True)
     j = np.arange(1, k + 1)[:, None]
-    in_common = np.exp(_log_comb(k, j) + _log_comb(sizes - k, k - j) - _log_comb(sizes, k))
+    in_common = np.exp(log_choose(k, j) + log_choose(sizes - k, k - j) - log_choose(sizes, k))
     return np.take_along_axis(ratios @ in_common, where.reshape(n.shape), axis=1)
-
-
-def _log_comb(n: ArrayLike, r: ArrayLike) -> FloatArray:
-    """Return log C(n, r); -inf where r > n."""
-    n, r = np.asarray(n), np.asarray(r)
-    logarithm: FloatArray = special.gammaln(n + 1) - special.gammaln(r + 1) - special.gammaln(n - r + 1)
-    return logarithm
 
 
 def _check_arguments(k: Sequence[int], claim: Claim, level: float) -> None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, is_binary
+from howsure.stats.core.intervals import log_choose
 from howsure.stats.repeats.runs import align_runs, compare_run_totals, find_copied_runs
 
 __all__ = [
@@ -129,7 +130,7 @@ def _repeating(outcomes: NDArray[np.uint64], n: IntArray, total: IntArray, large
     for c in range(largest, 1, -1):
         if largest % c or len(digits) % c:
             continue
-        chance = np.sum(_log_choose(n // c, total // c) - _log_choose(n, total))
+        chance = np.sum(log_choose(n // c, total // c) - log_choose(n, total))
         blocks, singly = digits.reshape(c, -1, digits.shape[1]), digits.reshape(-1, c, digits.shape[1])
         repeats = np.all(blocks == blocks[:1]) or np.all(singly == singly[:, :1])
         if repeats and chance + np.log(2) < np.log(CHANCE):
@@ -143,7 +144,7 @@ def _multiple_bound(n: int, c: int) -> float:
     t = np.arange(1, n)
     logit = np.linspace(-12, 12, 241)[:, None]
     # Binomial terms up to a factor that does not depend on t
-    log = special.gammaln(n + 1) - special.gammaln(t + 1) - special.gammaln(n - t + 1) + t * logit
+    log = log_choose(n, t) + t * logit
     weight = np.exp(log - log.max(axis=1, keepdims=True))
     return float(np.max(np.sum(weight[:, t % c == 0], axis=1) / np.sum(weight, axis=1)))
 
@@ -277,7 +278,7 @@ def find_retries(cells: Cells) -> NDArray[np.bool_]:
         if not (np.any(solved & ~most) and np.all(most[~solved])):
             continue
         unsolved = np.sum(~solved)
-        log = float(_log_choose(np.sum(most), unsolved) - _log_choose(np.array(len(n)), unsolved))
+        log = float(log_choose(np.sum(most), unsolved) - log_choose(np.array(len(n)), unsolved))
         if cells.outcomes is not None and np.all(is_last_known := cells.outcomes[m][answered][solved] > 0):
             last = np.frexp(cells.outcomes[m][answered][solved].astype(float))[1] % 2 == 0  # the first digit is 2
             if not np.all(last & is_last_known):
@@ -285,11 +286,6 @@ def find_retries(cells: Cells) -> NDArray[np.bool_]:
             log -= float(np.sum(np.log(n[solved])))
         is_retried[m] = log < np.log(CHANCE)
     return is_retried
-
-
-def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
-    """Return the logarithm of the binomial coefficient."""
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
 def _binary(cells: Cells) -> NDArray[np.bool_]:
@@ -446,5 +442,4 @@ def bound_uniform_replies(n_replies: IntArray, n_texts: IntArray) -> FloatArray:
     [0.6667, 0.0159]
     """
     r, n = np.asarray(n_replies, float), np.asarray(n_texts, float)
-    log_ways = special.gammaln(r * n + 1) - special.gammaln(n + 1) - special.gammaln(r * n - n + 1)
-    return np.asarray(np.minimum(np.log(2 * r) - log_ways, 0))
+    return np.asarray(np.minimum(np.log(2 * r) - log_choose(r * n, n), 0))

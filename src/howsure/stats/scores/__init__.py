@@ -41,6 +41,8 @@ from howsure.stats.scores.missing import Bounds, critical_value, fill_missing, s
 from howsure.stats.scores.prediction_noise import fill_within_variances, sampling_df, unvaried_half_width
 from howsure.stats.scores.score import (
     FEW_QUESTIONS,
+    FEWEST_BINARY,
+    FEWEST_GRADED,
     LOST_DATA_NOISE,
     NARROW_BY_CHANCE,
     Scores,
@@ -62,6 +64,8 @@ from howsure.stats.scores.score_intervals import (
 )
 
 __all__ = [
+    "FEWEST_BINARY",
+    "FEWEST_GRADED",
     "FEW_QUESTIONS",
     "HIERARCHICAL",
     "IN_CLUSTERS",

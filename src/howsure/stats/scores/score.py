@@ -73,7 +73,7 @@ SCORES_NEEDED = {
 }
 #: New questions below which a note says that kinds of them may be missing, with scores of 0 and 1 and with others;
 #: docs/guarantees.md makes no claim there.
-FEWEST_NEW_QUESTIONS = (25, 50)
+FEWEST_BINARY, FEWEST_GRADED = 25, 50
 FEW_QUESTIONS = "few questions: the interval may be too narrow, as kinds of question may be missing"
 #: A question has few generations where half of the questions have so many times as many or more.
 _FEW_GENERATIONS = 4
@@ -532,7 +532,7 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
     common = []
     if claim == "these-questions" and cells.clusters is not None:
         common.append(WITHOUT_CLUSTERS)
-    fewest = FEWEST_NEW_QUESTIONS[not cells.binary]
+    fewest = FEWEST_BINARY if cells.binary else FEWEST_GRADED
     explanation = NARROW_BY_CHANCE if claim == "new-questions" and clustered is None else ""
     counters = [("unparsed, scored 0", cells.unparsed), ("without a score, left out", cells.failed)]
     for i, model in enumerate(cells.models):
