@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from oracles import variants as oracle
+from scipy import stats
 
 from howsure.errors import InputError
 from howsure.stats.core.cube import Cube
@@ -125,3 +126,20 @@ def test_unconnected_questions_have_no_test_of_a_flip():
     scores[:, 2:, 1] = [[0, 0], [1, 1]]
     found = estimate_rank_flips(Cube.from_means("b", "ab", "uv", scores, questions="qrst"))
     assert np.isnan(found.p_swap[0])
+
+
+def test_the_test_of_equal_differences_is_that_of_two_way_variance_analysis():
+    """Theory: F = MS(variants)/MS(rest) of the differences of 6 questions by 4 variants, on 3 and 15 degrees."""
+    d = np.random.default_rng(5).normal(0.1, 1, (6, 4))
+    found = estimate_rank_flips(Cube.from_means("b", "ab", "uvwx", np.stack([d, 0 * d]), questions="123456"))
+    of_variants, of_questions, mean = d.mean(axis=0), d.mean(axis=1), d.mean()
+    between = 6 * np.sum((of_variants - mean) ** 2) / 3
+    rest = np.sum((d - of_variants - of_questions[:, None] + mean) ** 2) / 15
+    assert found.p_prompt[0] == pytest.approx(stats.f.sf(between / rest, 3, 15))
+
+
+def test_a_tie_counts_half_as_a_flip():
+    """By hand: differences of .5, 0, -.25 and .5, whose mean is above 0."""
+    scores = np.array([[0.75, 0.5, 0.25, 0.75], [0.25, 0.5, 0.5, 0.25]])
+    found = estimate_rank_flips(Cube.from_means("b", "ab", "uvwx", scores))
+    assert found.swapped.tolist() == [1.5 / 4]

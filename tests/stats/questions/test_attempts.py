@@ -305,3 +305,5 @@ def test_one_attempt_at_questions_in_clusters_has_the_error_of_the_score():
 def test_a_note_says_that_kinds_of_question_may_be_missing_among_few(N, k, claim, is_said):
     attempts = estimate_pass_at_k(counted([[4, 2] * (N // 2) + [3] * (N % 2)], 6), [k], claim=claim)
     assert {FEW_QUESTIONS in note for note in attempts.columns()["note"]} == {is_said}
+    assert set(attempts.columns()["claim"]) == {claim}
+    assert set(attempts.interval().method) == {"posterior" if claim == "new-questions" else "wilson-effective"}
