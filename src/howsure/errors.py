@@ -21,7 +21,7 @@ Messages say what is wrong, where, and how to fix it. The command line prints th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -52,6 +52,8 @@ class HowsureWarning(UserWarning):
         What should be known, in one line.
     benchmarks
         Names of the benchmarks that it is about; () if it is about all that are read.
+    note
+        The `notes.Note` whose sentence it is; None for a warning without a code.
 
     Examples
     --------
@@ -63,8 +65,8 @@ class HowsureWarning(UserWarning):
     'one benchmark has one model'
     """
 
-    def __init__(self, message: str, *, benchmarks: Iterable[str] = ()) -> None:
-        self.benchmarks = tuple(benchmarks)
+    def __init__(self, message: str, *, benchmarks: Iterable[str] = (), note: Any = None) -> None:
+        self.benchmarks, self.note = tuple(benchmarks), note
         super().__init__(message)
 
 
@@ -79,6 +81,11 @@ class InputError(HowsureError, ValueError):
         File, line, column or parameter; empty if `what` names it.
     remedy
         How to fix it.
+    code
+        What kind of refusal it is, such as "repeated-key"; empty where nobody needs to tell it from others.
+    options
+        Options of the command line with which the input is read, such as `("--columns", "model=method")`; they are
+        printed as a command, and `--format json` has them.
 
     Examples
     --------
@@ -86,8 +93,11 @@ class InputError(HowsureError, ValueError):
     a.csv: no column 'score'; name it with --columns score=NAME
     """
 
-    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, what: str, *, where: str = "", remedy: str = "", code: str = "", options: Sequence[str] = ()
+    ) -> None:
         self.what, self.where, self.remedy = what, where, remedy
+        self.code, self.options = code, tuple(options)
         text = f"{where}: {what}" if where else what
         super().__init__(" ".join(f"{text}; {remedy}".split()) if remedy else " ".join(text.split()))
 
