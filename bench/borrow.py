@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from howsure.rows.read_table import read_cells
 from howsure.stats import borrowing
 from howsure.stats.borrowing import FEWEST_QUESTIONS
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MeanClaim
-from howsure.tables.read_table import read_cells
 from published_results import BENCHMARKS, load_published
 
 __all__ = ["sections"]

@@ -118,8 +118,8 @@ def cells(path: Path) -> None:
     import pyarrow.compute  # noqa: F401  before the clock starts
     import zstandard  # noqa: F401  the same
 
-    from howsure.readers.evaluations import read
-    from howsure.readers.logs import find_reader
+    from howsure.logs import find_reader
+    from howsure.results.evaluations import read
 
     find_reader(Path(__file__))  # imports every reader
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
@@ -134,8 +134,8 @@ def ours(path: Path, *, texts: bool) -> None:
     """Measured in a process of its own: rows, seconds, CPU-seconds, MB."""
     import zstandard  # noqa: F401  before the clock starts
 
-    from howsure.readers.logs.base import ReadOptions
-    from howsure.readers.logs.inspect.reader import InspectReader
+    from howsure.logs.base import ReadOptions
+    from howsure.logs.inspect.reader import InspectReader
 
     used, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     n = right = 0

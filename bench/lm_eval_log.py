@@ -52,8 +52,8 @@ def write(path: Path, gigabytes: float, *, rng: np.random.Generator) -> int:
 
 def read(path: Path, *, texts: bool) -> None:
     """Read it, in a process of its own so that its memory is its own; prints rows, seconds and peak megabytes."""
-    from howsure.readers.logs.base import ReadOptions
-    from howsure.readers.logs.lm_eval.reader import LmEvalReader
+    from howsure.logs.base import ReadOptions
+    from howsure.logs.lm_eval.reader import LmEvalReader
 
     start = time.perf_counter()
     rows = sum(1 for _ in LmEvalReader().rows(path, ReadOptions(texts=texts), lambda _: None))

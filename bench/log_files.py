@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from howsure.errors import InputError
-from howsure.readers.evaluations import read
-from howsure.readers.logs import find_reader
-from howsure.readers.logs.base import LogReader, ReadOptions, RowBuilder
+from howsure.logs import find_reader
+from howsure.logs.base import LogReader, ReadOptions, RowBuilder
+from howsure.results.evaluations import read
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = ROOT / "tests/readers/logs/examples"
+EXAMPLES = ROOT / "tests/logs/examples"
 SHARED = ROOT / "../shared/data"
 DOCS = ROOT / "docs/log_files.md"
 _INTRODUCTION = """# Files of other programs
 
 `python bench/log_files.py --write` reads the files below and writes this table. *Made* files are in
-`tests/readers/logs/examples`, in the form that the program's own code writes; *public* files are logs of other people,
+`tests/logs/examples`, in the form that the program's own code writes; *public* files are logs of other people,
 or were made with the program itself. "Equal" means that the mean of the scores is the number that the file states
 itself. What is refused is refused with the line that stands here.
 

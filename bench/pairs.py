@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import howsure as hs
+from howsure.rows.read_table import read_cells
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
-from howsure.tables.read_table import read_cells
 
 MATH500 = (
     Path(__file__).resolve().parents[1] / "../shared/data/all_the_noises/highk_temp0.7/input_table_math500_cot.csv"

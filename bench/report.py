@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from howsure.readers.evaluations import read
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
 from howsure.reporting.sections.score_table import mean_question_scores
+from howsure.results.evaluations import read
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 

@@ -108,7 +108,7 @@ def test_the_readers_that_the_page_on_logs_shows_read_a_log(tmp_path, monkeypatc
     for block in blocks:
         names = {}
         exec(block, names)
-        monkeypatch.setattr("howsure.readers.logs.list_readers", lambda reader=names["MyReader"]: iter([reader()]))
+        monkeypatch.setattr("howsure.logs.list_readers", lambda reader=names["MyReader"]: iter([reader()]))
         assert hs.score(tmp_path / "log.json")["score"].tolist() == [0.5]
 
 

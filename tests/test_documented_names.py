@@ -217,7 +217,7 @@ def test_files_of_the_repository_that_pages_name_exist(page):
         "src/howsure/a/b.py",
         "tests/a/test_b.py",
         "tests/extraction/SET.jsonl",
-        "tests/readers/logs/test_my_program.py",
+        "tests/logs/test_my_program.py",
     }
     wanted = {file.rstrip(".") for file in files - own if "NAME" not in file}
     assert {

@@ -24,12 +24,12 @@ from helpers.servers import LONG
 
 import howsure as hs
 from howsure.errors import InputError
-from howsure.readers.logs.file_formats import open_file
-from howsure.readers.logs.inspect.zip_file import ZipArchive
+from howsure.logs.file_formats import open_file
+from howsure.logs.inspect.zip_file import ZipArchive
 from howsure.review.queue import RunTexts
+from howsure.rows import table_files
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import Response
-from howsure.tables import table_files
 from howsure.web.live_page import LivePage, create_live_app
 from howsure.web.review_pages import create_review_app
 from howsure.web.server import bind_port, serve_in_thread

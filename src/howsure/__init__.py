@@ -98,9 +98,9 @@ if TYPE_CHECKING:
     from howsure.errors import InputError as InputError
     from howsure.errors import StoreError as StoreError
     from howsure.errors import UnknownNameError as UnknownNameError
-    from howsure.readers.evaluations import Evaluations as Evaluations
-    from howsure.readers.evaluations import read as read
     from howsure.reporting.glossary import explain_columns as explain_columns
+    from howsure.results.evaluations import Evaluations as Evaluations
+    from howsure.results.evaluations import read as read
     from howsure.stats.core.cells import Cells as Cells
     from howsure.stats.core.cube import Cube as Cube
     from howsure.stats.planning import Cost as Cost
@@ -114,7 +114,7 @@ _MODULE_OF = {
     "Cost": "howsure.stats.planning",
     "Cube": "howsure.stats.core.cube",
     "EndpointError": "howsure.errors",
-    "Evaluations": "howsure.readers.evaluations",
+    "Evaluations": "howsure.results.evaluations",
     "HowsureError": "howsure.errors",
     "HowsureWarning": "howsure.errors",
     "InputError": "howsure.errors",
@@ -159,7 +159,7 @@ _MODULE_OF = {
     "rank": "howsure.api.model_scores",
     "rank_concordance": "howsure.api.prompt_studies",
     "rank_flips": "howsure.api.prompt_studies",
-    "read": "howsure.readers.evaluations",
+    "read": "howsure.results.evaluations",
     "repeats": "howsure.api.model_scores",
     "report": "howsure.api.run_folders",
     "rescore": "howsure.api.run_folders",

@@ -25,8 +25,6 @@ import altair as alt
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, open_or_list, read, to_runs
-from howsure.readers.sources import Data
 from howsure.reporting.benchmark_report import build_benchmark_reports
 from howsure.reporting.charts.chart_elements import MAX_SERIES, Chart
 from howsure.reporting.charts.comparisons import (
@@ -58,6 +56,9 @@ from howsure.reporting.sections.score_table import describe_scores, mean_questio
 from howsure.reporting.sections.summary import describe_claim, judge_pairs, judge_reference
 from howsure.reporting.sections.training_curves import TITLE, describe_curve, draw_curve
 from howsure.reporting.sentences.prompt_variants import describe_convergence, describe_spread
+from howsure.results.evaluations import Evaluations, open_or_list, read, to_runs
+from howsure.results.sources import Data
+from howsure.rows.frames import is_frame
 from howsure.stats.comparisons import Curve, Pairs, compare_with_reference, order_checkpoints
 from howsure.stats.comparisons import curve as follow_checkpoints
 from howsure.stats.comparisons import pairs as compare_pairs
@@ -71,7 +72,6 @@ from howsure.stats.questions import AnswerCounts, estimate_density, evaluate_bet
 from howsure.stats.repeats import RunWidths, compare_days
 from howsure.stats.scores import Scores, fit_beta, pool_by_score
 from howsure.stats.scores import score as score_models
-from howsure.tables.frames import is_frame
 
 __all__ = [
     "beta_fits",

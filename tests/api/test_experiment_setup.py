@@ -8,9 +8,9 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
+from howsure.rows.table_files import read_rows
 from howsure.sample.experiment import load_experiment
 from howsure.sample.sampling_plan import build_plans
-from howsure.tables.table_files import read_rows
 
 
 def test_the_defaults_run(tmp_path):

@@ -16,7 +16,7 @@ from howsure.cli import cli
 from howsure.errors import InputError
 
 SAME_IDS = pytest.mark.filterwarnings("ignore:.*have the same question ids:howsure.errors.HowsureWarning")
-EXAMPLES = Path(__file__).parents[1] / "readers/logs/examples/promptfoo"
+EXAMPLES = Path(__file__).parents[1] / "logs/examples/promptfoo"
 
 
 def test_each_column_is_taken_for_something_or_not_used(tmp_path):

@@ -12,7 +12,7 @@ import howsure as hs
 from howsure.api.report_facts import count_usage
 from howsure.cli import cli
 from howsure.errors import InputError
-from howsure.readers.sources import find_sources
+from howsure.results.sources import find_sources
 from howsure.store.manifest import Manifest, ModelRecord, begin, finish
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

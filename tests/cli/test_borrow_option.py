@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.readers.evaluations import read
+from howsure.results.evaluations import read
 
 N = 200
 

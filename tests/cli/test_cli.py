@@ -351,7 +351,7 @@ def test_interrupt_keeps_everything_and_says_so(tmp_path):
     _, err = run.communicate(timeout=LONG)
     assert run.returncode == 130
     assert "interrupted; what arrived is kept in" in err
-    from howsure.readers.evaluations import read
+    from howsure.results.evaluations import read
 
     [cells] = read(tmp_path / "long")
     assert 0 < cells.n.sum() < 5760 * 200

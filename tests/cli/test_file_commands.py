@@ -9,7 +9,7 @@ import pytest
 
 from howsure.api.report_facts import list_facts
 from howsure.cli.sampling_commands import _serve_live
-from howsure.readers.sources import find_sources
+from howsure.results.sources import find_sources
 from howsure.store.manifest import Manifest, ModelRecord, begin
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response

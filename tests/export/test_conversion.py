@@ -14,12 +14,12 @@ from helpers.exported_runs import row, same, stored, write_run
 import howsure as hs
 from howsure.errors import InputError
 from howsure.export import conversion, hub_dataset
-from howsure.readers.logs.base import UNSCORED
+from howsure.logs.base import UNSCORED
+from howsure.rows.read_table import read_cells, read_runs
 from howsure.stats.core.cells import Cells
 from howsure.store import scorer_files
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import COLUMNS
-from howsure.tables.read_table import read_cells, read_runs
 
 
 @pytest.fixture

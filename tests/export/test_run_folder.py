@@ -12,17 +12,17 @@ import howsure as hs
 import howsure.export.run_folder as folder_module
 from howsure.errors import HowsureWarning, InputError, StoreError
 from howsure.export.run_folder import convert_logs
-from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
-from howsure.readers.logs.file_formats import FileHead
-from howsure.readers.logs.inspect.reader import InspectReader
-from howsure.readers.logs.lm_eval.reader import LmEvalReader
-from howsure.readers.table_log import TableLogReader
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
+from howsure.logs.file_formats import FileHead
+from howsure.logs.inspect.reader import InspectReader
+from howsure.logs.lm_eval.reader import LmEvalReader
+from howsure.results.table_log import TableLogReader
+from howsure.rows import rows_to_cells
+from howsure.rows.read_table import read_cells
 from howsure.store import manifest
 from howsure.store.lookup import find_generations, find_prompts, read_clusters
 from howsure.store.manifest import ModelRecord
 from howsure.store.responses import RunFolder, is_run, read, read_prompts
-from howsure.tables import rows_to_cells
-from howsure.tables.read_table import read_cells
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 

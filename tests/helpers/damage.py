@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from howsure.errors import HowsureError
-from howsure.readers.logs import find_reader
-from howsure.readers.logs.base import ReadOptions
+from howsure.logs import find_reader
+from howsure.logs.base import ReadOptions
 
 
 @st.composite

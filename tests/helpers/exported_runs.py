@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from howsure.rows import rows_to_cells
 from howsure.stats.core.cells import Cells
 from howsure.store import manifest
 from howsure.store.manifest import ModelRecord
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import Response
-from howsure.tables import rows_to_cells
 
 SECRET = "sk-a-very-secret-key-0123456789"
 

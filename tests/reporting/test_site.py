@@ -15,10 +15,10 @@ from helpers.parsed_page import HOSTILE, Page
 
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.evaluations import read
 from howsure.reporting import page, site
 from howsure.reporting.report_data import JudgeSummary, ReportData, ReportOptions
 from howsure.reporting.site import choose_file_names, render_index, summarize_benchmark, write_report
+from howsure.results.evaluations import read
 from howsure.stats.core.cells import Cells
 from howsure.stats.judges import JudgedCompletions
 

@@ -150,7 +150,7 @@ def test_questions_without_a_prompt_have_keys_of_their_own(tmp_path):
 # another program's output: a log that lm-evaluation-harness wrote, read here line by line
 
 
-LOG = Path(__file__).resolve().parents[1] / "readers" / "logs" / "examples" / "lm_eval"
+LOG = Path(__file__).resolve().parents[1] / "logs" / "examples" / "lm_eval"
 
 
 def test_a_log_is_reviewed_as_it_is(tmp_path):

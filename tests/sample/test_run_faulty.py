@@ -17,7 +17,7 @@ import howsure as hs
 from howsure.benchmarks import load
 from howsure.errors import HowsureWarning
 from howsure.models.client import Endpoint
-from howsure.readers.evaluations import read as read_cells
+from howsure.results.evaluations import read as read_cells
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
 from howsure.store.responses import read

@@ -17,7 +17,7 @@ import howsure as hs
 from howsure.benchmarks import load
 from howsure.errors import EndpointError, HowsureWarning, InputError, StoreError
 from howsure.models.model import Choice, Reply
-from howsure.readers.evaluations import read as read_cells
+from howsure.results.evaluations import read as read_cells
 from howsure.sample.estimate import dry_run
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.progress import format_lines

@@ -143,7 +143,7 @@ def _describe_benchmark(benchmark: str, base: Path) -> str:
     """Return a benchmark as a value of YAML: a name that exists, or a file with its fields."""
     from howsure.benchmarks import describe_benchmarks, is_inspect_task
     from howsure.benchmarks.question_file import NO_SCORER, find_fields, from_file, suggest_scorer
-    from howsure.tables.table_files import find_file_format
+    from howsure.rows.table_files import find_file_format
 
     if is_inspect_task(benchmark):
         return _write_value(benchmark)

@@ -12,14 +12,14 @@ from os import PathLike
 from pathlib import Path
 
 from howsure.errors import HowsureWarning, InputError, describe_omission
-from howsure.readers.evaluations import Evaluations
-from howsure.readers.logs.log_source import LogSource
-from howsure.readers.sources import Source, TableSource, find_sources
+from howsure.logs.log_source import LogSource
+from howsure.results.evaluations import Evaluations
+from howsure.results.sources import Source, TableSource, find_sources
+from howsure.rows.columns import normalise_name
+from howsure.rows.frames import is_frame
+from howsure.rows.read_table import TableContent, TableNames, describe_table
 from howsure.safe_text import shorten_hash
 from howsure.stats.core.results import Columns, Result, make_columns
-from howsure.tables.columns import normalise_name
-from howsure.tables.frames import is_frame
-from howsure.tables.read_table import TableContent, TableNames, describe_table
 
 __all__ = ["FilePreview", "preview"]
 

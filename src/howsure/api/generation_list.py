@@ -13,15 +13,15 @@ import numpy as np
 
 from howsure.api.result_selection import open_results
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.answers import GENERATION_KINDS, GenerationKind
-from howsure.readers.evaluations import Evaluations
-from howsure.readers.logs.base import LogRow, ReadOptions
-from howsure.readers.logs.log_names import DistinctLog
-from howsure.readers.logs.log_source import LogSource
-from howsure.readers.run_source import RunSource
-from howsure.readers.sources import Data, Source, TableSource
-from howsure.readers.stored_generations import GenerationNames, StoredGeneration, StoredGenerations
-from howsure.readers.table_log import TableLogReader, has_completions
+from howsure.logs.base import LogRow, ReadOptions
+from howsure.logs.log_names import DistinctLog
+from howsure.logs.log_source import LogSource
+from howsure.results.answers import GENERATION_KINDS, GenerationKind
+from howsure.results.evaluations import Evaluations
+from howsure.results.run_source import RunSource
+from howsure.results.sources import Data, Source, TableSource
+from howsure.results.stored_generations import GenerationNames, StoredGeneration, StoredGenerations
+from howsure.results.table_log import TableLogReader, has_completions
 from howsure.safe_text import escape_json
 from howsure.stats.core.claims import check_choice
 from howsure.stats.core.results import Columns, Result, make_columns

@@ -14,9 +14,9 @@ import numpy as np
 
 from howsure.api.result_selection import ReviewedEvaluations
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.evaluations import Evaluations, read
-from howsure.readers.run_source import JUDGED, list_judged_sources
-from howsure.readers.sources import Data
+from howsure.results.evaluations import Evaluations, read
+from howsure.results.run_source import JUDGED, list_judged_sources
+from howsure.results.sources import Data
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
 from howsure.stats.core.results import Result, Results
@@ -24,8 +24,8 @@ from howsure.stats.scores import Scores
 
 if TYPE_CHECKING:
     from howsure.judging.random_labels import LabelFile, LabelTask
-    from howsure.readers.run_source import RunSource
     from howsure.reporting.report_data import JudgeSummary
+    from howsure.results.run_source import RunSource
     from howsure.stats.judges import JudgedCompletions, JudgeNoise, VerdictPlan, VerdictTable
 
 __all__ = [
@@ -252,7 +252,7 @@ def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, se
     """
     from howsure.judging.judge_run import find_judge, find_judge_folders, read_completions
     from howsure.judging.random_labels import append_lines, draw_sample, read_labels, read_tasks
-    from howsure.readers.run_source import RunSource
+    from howsure.results.run_source import RunSource
     from howsure.store.responses import is_run
 
     if not is_run(path):
@@ -504,7 +504,7 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     """Return the judged completions of each benchmark with people's labels."""
     from howsure.judging.random_labels import read_labels
     from howsure.judging.stored_verdicts import find_first_generation, read_judged_completions, read_judged_table
-    from howsure.readers.sources import TableSource
+    from howsure.results.sources import TableSource
 
     results = open_judged(data)
     tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []

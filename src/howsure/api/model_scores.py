@@ -17,9 +17,9 @@ from howsure.api.result_selection import (
     warn_of_left_out,
 )
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.evaluations import Evaluations, to_cells, to_runs
-from howsure.readers.sources import Data
-from howsure.readers.table_names import is_running_number
+from howsure.results.evaluations import Evaluations, to_cells, to_runs
+from howsure.results.sources import Data
+from howsure.results.table_names import is_running_number
 from howsure.safe_text import inflect_text
 from howsure.stats import borrowing, comparisons
 from howsure.stats import repeats as run_statistics

@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar
 from howsure.api.prompt_results import PromptResults, ProxyChecks
 from howsure.api.result_selection import select_with_models
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.evaluations import Evaluations, read, to_cubes
-from howsure.readers.sources import Data
+from howsure.results.evaluations import Evaluations, read, to_cubes
+from howsure.results.sources import Data
 from howsure.stats import prompts as statistics
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.cube import Cube

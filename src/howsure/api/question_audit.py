@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.evaluations import Evaluations, read, to_answers
-from howsure.readers.sources import Data
+from howsure.results.evaluations import Evaluations, read, to_answers
+from howsure.results.sources import Data
 from howsure.stats import questions
 from howsure.stats.core.claims import (
     ANSWER_SET_RULES,

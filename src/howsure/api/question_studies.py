@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 from howsure.api.model_scores import CellsLike
 from howsure.api.result_selection import list_first
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.evaluations import to_answers, to_cells
-from howsure.readers.sources import Data
+from howsure.results.evaluations import to_answers, to_cells
+from howsure.results.sources import Data
 from howsure.stats import questions as question_statistics
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import (

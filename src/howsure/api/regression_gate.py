@@ -16,8 +16,8 @@ import numpy as np
 
 from howsure.api.result_selection import check_two_models, list_first
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, open_or_list, read, to_cells
-from howsure.readers.sources import check_no_mapping
+from howsure.results.evaluations import Evaluations, open_or_list, read, to_cells
+from howsure.results.sources import check_no_mapping
 from howsure.safe_text import escape_control_characters
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import GATE_VERDICTS, GateVerdict, MeanClaim, MissingRule, check_choice

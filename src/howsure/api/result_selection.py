@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, read
-from howsure.readers.run_source import RunSource
-from howsure.readers.sources import Data, Source
+from howsure.results.evaluations import Evaluations, read
+from howsure.results.run_source import RunSource
+from howsure.results.sources import Data, Source
 from howsure.review import verdicts
 from howsure.review.verdicts import Decision
 from howsure.stats.core.cells import Cells

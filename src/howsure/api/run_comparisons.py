@@ -13,8 +13,8 @@ from howsure.api.generation_list import select_generations
 from howsure.api.model_scores import CellsLike
 from howsure.api.result_selection import list_first
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.readers.evaluations import Evaluations, to_cells, to_runs
-from howsure.readers.sources import Data
+from howsure.results.evaluations import Evaluations, to_cells, to_runs
+from howsure.results.sources import Data
 from howsure.safe_text import inflect_text
 from howsure.stats import comparisons
 from howsure.stats import repeats as run_statistics

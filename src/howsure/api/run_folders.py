@@ -13,8 +13,8 @@ from howsure.api.report_facts import count_usage, list_facts
 from howsure.api.result_selection import ReviewedEvaluations, open_results, read_corrections, select_variant_cubes
 from howsure.benchmarks import is_inspect_task
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.evaluations import Evaluations, read
-from howsure.readers.sources import Data
+from howsure.results.evaluations import Evaluations, read
+from howsure.results.sources import Data
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MeanClaim, check_choice, check_level
 from howsure.stats.core.results import Result, Results

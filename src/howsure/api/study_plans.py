@@ -21,8 +21,8 @@ from howsure.api.result_selection import (
 )
 from howsure.benchmarks.published_noise import find_benchmarks, read_published_noise
 from howsure.errors import InputError
-from howsure.readers.evaluations import Evaluations, to_cells
-from howsure.readers.sources import Data
+from howsure.results.evaluations import Evaluations, to_cells
+from howsure.results.sources import Data
 from howsure.sample.resume import order_key
 from howsure.stats import borrowing, planning
 from howsure.stats.core.cells import Cells

@@ -30,9 +30,9 @@ from howsure.benchmarks.question_rows import (
 from howsure.benchmarks.row_fields import select_rows
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext
+from howsure.rows.table_files import PlacedRow, read_regular_file, read_rows
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
-from howsure.tables.table_files import PlacedRow, read_regular_file, read_rows
 
 __all__ = [
     "FILE_KEYS",

@@ -21,13 +21,13 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.directions import CARDINAL, DIRECTIONS, extract_direction
 from howsure.extraction.multiple_choice import extract_choice
 from howsure.extraction.numbers import canonical_number, extract_number
+from howsure.rows.table_files import PlacedRow
 from howsure.scorers.drop import list_accepted_answers
 from howsure.scorers.registry import SCORERS
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 from howsure.scorers.targets import parse_items, write_targets
 from howsure.scorers.targets import parse_targets as parse_accepted
 from howsure.scorers.yes_no import read_yes_no
-from howsure.tables.table_files import PlacedRow
 
 __all__ = [
     "ANSWERS",

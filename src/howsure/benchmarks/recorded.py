@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, UnknownNameError
-from howsure.tables.columns import ALIASES, match_aliases
-from howsure.tables.table_files import PlacedRow, read_regular_file, read_rows
+from howsure.rows.columns import ALIASES, match_aliases
+from howsure.rows.table_files import PlacedRow, read_regular_file, read_rows
 
 __all__ = ["Outcomes", "RecordedBenchmark", "extract_score", "from_record"]
 

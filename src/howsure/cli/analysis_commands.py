@@ -53,7 +53,7 @@ from howsure.stats.core.claims import (
 
 if TYPE_CHECKING:
     from howsure.api.prompt_results import PromptResults
-    from howsure.readers.evaluations import Evaluations
+    from howsure.results.evaluations import Evaluations
     from howsure.stats.core.cells import Cells
 
 _METHOD_HELP = (

@@ -25,7 +25,7 @@ from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, M
 
 if TYPE_CHECKING:
     from howsure.api.regression_gate import GateResult
-    from howsure.readers.evaluations import Evaluations
+    from howsure.results.evaluations import Evaluations
 
 
 @click.command()

@@ -26,7 +26,7 @@ from howsure.safe_text import escape_control_characters, escape_json, neutralise
 from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
 
 if TYPE_CHECKING:
-    from howsure.readers.evaluations import Evaluations
+    from howsure.results.evaluations import Evaluations
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.results import Columns, Result
 
@@ -50,7 +50,7 @@ def _complete_benchmarks(context: click.Context, _parameter: click.Parameter, in
 
 def _complete_columns(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the beginnings of the values of --columns, such as question=."""
-    from howsure.tables.columns import ALIASES
+    from howsure.rows.columns import ALIASES
 
     return [f"{name}=" for name in ALIASES if f"{name}=".startswith(incomplete)]
 
@@ -59,7 +59,7 @@ def _complete_from_results(
     context: click.Context, incomplete: str, list_names: Callable[[Cells], Iterable[str]]
 ) -> list[str]:
     """Return the names that the results at PATHS have and that begin so; none where PATHS cannot be read."""
-    from howsure.readers.evaluations import read
+    from howsure.results.evaluations import read
 
     # Click leaves the arguments in `args` where the last option has no value yet.
     paths = context.params.get("paths") or context.args
@@ -213,7 +213,7 @@ class CommandInputs:
     def results(self) -> Evaluations:
         """Return the results at the paths, without the questions that a review rejected."""
         from howsure.api.result_selection import open_results
-        from howsure.readers.evaluations import read
+        from howsure.results.evaluations import read
 
         results = read(
             self.paths,

@@ -16,14 +16,14 @@ import numpy as np
 from howsure.errors import HowsureWarning, InputError
 from howsure.export import hub_dataset, run_folder
 from howsure.export.hub_dataset import ROW_GROUP, stream_rows
-from howsure.readers.evaluations import Evaluations
-from howsure.readers.logs.base import UNSCORED, LogReader, Note, ReadOptions
-from howsure.readers.logs.log_source import LogSource
-from howsure.readers.run_source import RunSource
-from howsure.readers.sources import Source, TableSource
-from howsure.readers.table_log import TableLogReader
+from howsure.logs.base import UNSCORED, LogReader, Note, ReadOptions
+from howsure.logs.log_source import LogSource
 from howsure.rescoring.agreement import Agreements
 from howsure.rescoring.rescore import compare_scores, rescore
+from howsure.results.evaluations import Evaluations
+from howsure.results.run_source import RunSource
+from howsure.results.sources import Source, TableSource
+from howsure.results.table_log import TableLogReader
 from howsure.safe_text import neutralise_formula
 from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, StoreError, describe_omission
-from howsure.readers.evaluations import build_benchmarks_error
-from howsure.readers.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, ReadOptions
-from howsure.readers.logs.log_names import DistinctLog, distinguish_logs
-from howsure.readers.table_log import TABLES
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, ReadOptions
+from howsure.logs.log_names import DistinctLog, distinguish_logs
+from howsure.results.evaluations import build_benchmarks_error
+from howsure.results.table_log import TABLES
 from howsure.stats.core.results import Columns, Result
 from howsure.store import manifest
 from howsure.store.atomic import FolderLock, build_temporary_path, flush_folder
@@ -78,7 +78,7 @@ def convert_logs(
     Parameters
     ----------
     logs
-        Reader and path of each log; `readers.table_log.TableLogReader` reads tables.
+        Reader and path of each log; `results.table_log.TableLogReader` reads tables.
     output
         A folder that does not exist or is empty.
     options

@@ -373,7 +373,7 @@ def _check_arguments(width: float, level: float, claim: str, over: str) -> None:
 
 def _read_reference(path: str) -> Cells:
     """Return the cells of the one model at a path."""
-    from howsure.readers.evaluations import read
+    from howsure.results.evaluations import read
 
     parts = read(path).cells()
     models = [(part, model) for part in parts for model in part.models]

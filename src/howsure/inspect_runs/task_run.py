@@ -26,8 +26,8 @@ import msgspec
 from howsure.errors import HowsureError, InputError
 from howsure.inspect_runs.task_request import build_request, check_experiment, name_source
 from howsure.inspect_runs.task_worker import TaskReply
-from howsure.readers.logs.base import UNSCORED, ReadOptions
-from howsure.readers.logs.inspect.reader import InspectReader
+from howsure.logs.base import UNSCORED, ReadOptions
+from howsure.logs.inspect.reader import InspectReader
 from howsure.safe_text import escape_control_characters
 from howsure.sample.experiment import Experiment
 from howsure.sample.model_config import ModelConfig

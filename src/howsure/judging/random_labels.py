@@ -25,10 +25,10 @@ import numpy as np
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.judging.judge_run import find_judge, read_prompt_texts, read_target
+from howsure.rows.table_files import read_rows
 from howsure.stats.judges import LabelAgreement, measure_agreement
 from howsure.store import responses, scorer_files
 from howsure.store.schema import KEY, CompletionKey
-from howsure.tables.table_files import read_rows
 
 __all__ = [
     "Label",

@@ -11,7 +11,7 @@ from pathlib import Path
 from howsure.benchmarks.question import Question
 from howsure.errors import InputError
 from howsure.perturb.dimensions import draw_below, draw_permutation
-from howsure.tables.table_files import read_regular_file, read_rows
+from howsure.rows.table_files import read_regular_file, read_rows
 
 __all__ = ["choose_passage", "choose_wording", "hash_paraphrases", "load_question_paraphrases"]
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.texts import QuestionTexts
+from howsure.results.texts import QuestionTexts
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.judges import JudgedCompletions, JudgeNoise, LabelAgreement, PositionEffect, calibrate

@@ -20,8 +20,8 @@ from howsure.rescoring.run_context import RunContext
 from howsure.review.queue import RunTexts
 from howsure.review.verdicts import Decision
 from howsure.review.verdicts import load as load_verdicts
+from howsure.rows.table_files import PlacedRow, find_delimiter, read_rows
 from howsure.store import manifest
-from howsure.tables.table_files import PlacedRow, find_delimiter, read_rows
 
 __all__ = ["CorrectedFile", "write_corrected_file"]
 

@@ -15,11 +15,11 @@ from typing import NamedTuple, Protocol, Self
 from urllib.parse import urlencode
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.readers.answers import AnswerGroup, AnswerKind, count_answers, group_answers
-from howsure.readers.logs.log_source import LogSource
-from howsure.readers.run_source import RunSource
-from howsure.readers.sources import find_sources
-from howsure.readers.texts import PromptText, QuestionText, QuestionTexts
+from howsure.logs.log_source import LogSource
+from howsure.results.answers import AnswerGroup, AnswerKind, count_answers, group_answers
+from howsure.results.run_source import RunSource
+from howsure.results.sources import find_sources
+from howsure.results.texts import PromptText, QuestionText, QuestionTexts
 from howsure.review.verdicts import VERDICTS, Verdict, content_key
 from howsure.stats.questions import AnswerCounts, find_label_errors
 from howsure.stats.scores import clopper_pearson
@@ -456,7 +456,7 @@ class ReviewGroup:
 def group_generations(
     rows: Iterable[Response], target: str | None, *, expanded: int | None = None
 ) -> list[ReviewGroup]:
-    """Return the generations of one question in groups of equal answers; see `readers.answers.group_answers`.
+    """Return the generations of one question in groups of equal answers; see `results.answers.group_answers`.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ import msgspec
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.variants import REFERENCE_KEYS
-from howsure.readers.evaluations import Evaluations
+from howsure.results.evaluations import Evaluations
 from howsure.sample.experiment import BenchmarkConfig, Experiment, PromptLine
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.sampling_plan import load_benchmark

@@ -11,7 +11,7 @@ import pytest
 import howsure
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
-from howsure.readers.merging import merge_cubes
+from howsure.results.merging import merge_cubes
 from howsure.stats.core.cells import Cells, drop_rounding, is_unit
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval
@@ -92,8 +92,8 @@ def test_sums_are_fooled_and_extremes_are_not(scores):
 @pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
 def test_extremes_outlive_every_reduction(scores, tmp_path):
     """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
+    from howsure.rows import rows_to_cells
     from howsure.stats.repeats.runs import align_runs
-    from howsure.tables import rows_to_cells
 
     whole = of(*scores)
     plain = Cells.from_scores("b", ["x", "y"], ["1", "2"], [[[], [1]], [[0], [1]]])

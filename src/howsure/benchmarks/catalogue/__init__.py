@@ -22,7 +22,7 @@ from howsure.benchmarks.downloads import DataSource, fetch_files, find_cached_fi
 from howsure.benchmarks.question import Benchmark
 from howsure.benchmarks.question_file import build_benchmark, parse_file_spec
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.tables.table_files import PlacedRow, read_rows
+from howsure.rows.table_files import PlacedRow, read_rows
 
 __all__ = ["CatalogueEntry", "describe", "is_on_disk", "list_names", "load_entry", "load_published"]
 

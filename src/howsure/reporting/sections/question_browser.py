@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import numpy as np
 
-from howsure.readers.answers import AnswerGroup, group_answers
-from howsure.readers.texts import QuestionGenerations, QuestionText, QuestionTexts
 from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json, dump_json
 from howsure.reporting.formatting import format_count
 from howsure.reporting.report_data import ReviewVerdict
 from howsure.reporting.sections.score_table import mean_question_scores
+from howsure.results.answers import AnswerGroup, group_answers
+from howsure.results.texts import QuestionGenerations, QuestionText, QuestionTexts
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.store.schema import Response
 

@@ -1,0 +1,709 @@
+"""The base of all log readers: what a reader implements, the rows that it yields, and what all readers share.
+
+A reader is a subclass of `LogReader`. It recognises the files of its program, describes them, and turns their records
+into rows with the help of a `RowBuilder`, which numbers the generations, applies `--columns`, parses scores, finds
+copies and collects notes. docs/logs.md shows how to add one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, TypedDict, Unpack, cast
+
+import msgspec
+
+from howsure.errors import InputError, UnknownNameError
+from howsure.logs.file_formats import FileHead, Note
+from howsure.logs.identical_texts import IdenticalTexts
+from howsure.safe_text import inflect_text
+from howsure.store.manifest import LogIdentity, ModelRecord
+from howsure.store.schema import UNSCORED, Response
+
+__all__ = [
+    "COUNTED_AS_WRONG",
+    "OF_OWN_SCORES",
+    "OF_SEVERAL_SCORERS",
+    "ONLY_FIRST_SCORED",
+    "UNSCORED",
+    "DigestPart",
+    "LogInfo",
+    "LogReader",
+    "LogRow",
+    "Note",
+    "PromptFields",
+    "QuestionDigest",
+    "ReadOptions",
+    "RowBuilder",
+    "RowFields",
+    "RowKey",
+    "ScoreFields",
+    "UsageFields",
+    "as_mapping",
+    "digest_text",
+    "encode_text",
+    "find_folder_name",
+    "format_choice",
+    "get_field",
+    "mark_missing",
+    "parse_score",
+]
+
+#: The end of a note on errors to which the program gave a score of 0.
+COUNTED_AS_WRONG = "counted as wrong [is|are] missing here; --missing as-zero counts [it|them] as 0"
+
+#: Parts of notes on a log's own scores, from which the notes are made: of several scorers, and of several completions.
+OF_SEVERAL_SCORERS, ONLY_FIRST_SCORED = "scorers, of which", "only the first was scored"
+#: A note with one of these parts does not hold of the scores that a log's completions are given later.
+OF_OWN_SCORES = (f" {OF_SEVERAL_SCORERS} ", ONLY_FIRST_SCORED)
+
+#: Names of folders that say when or how often something was run, or what kind of files they hold.
+_GENERAL_NAME = re.compile(
+    r"\d{4}-?\d\d-?\d\d([T_ -]+[\d_:.+-]*)?Z?|[0-9a-f]{8,}(-[0-9a-f]{4,})*|\d+"
+    r"|(runs?|trials?|attempts?|seeds?|repeats?|epochs?|iterations?|rounds?)?[ ._-]?\d*"
+    r"|(final[ _-]?)?(results?|outputs?|logs?|evals?|evaluations?|reports?|data|artifacts?|scores?|predictions?)",
+    re.IGNORECASE,
+)
+#: Largest difference between a mean that a program states, perhaps rounded, and that of its scores.
+_TOLERANCE = 6e-4
+#: Number of rows whose questions are compared with those of other logs.
+_N_DIGESTED = 1000
+#: Letters of Inspect (correct, incorrect, partial, no answer), and words that graders write.
+_SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+
+
+class LogRow(Response, frozen=True, kw_only=True, omit_defaults=False):
+    """A generation of a log: a row of the store, and fields that the store keeps in other tables.
+
+    Completion, target, messages and choices are None or empty unless `ReadOptions.texts` is set.
+    """
+
+    messages: tuple[dict[str, str], ...] | None = None
+    """The prompt: role and content of each message that was sent."""
+    choices: tuple[str, ...] = ()
+    """The choices of a multiple-choice question, in the order of the prompt."""
+    cluster: str | None = None
+    """The cluster of the question, where `--columns` maps a field to it."""
+
+
+class ScoreFields(TypedDict, total=False):
+    """Fields of a `LogRow`: the score, or the reason why there is none."""
+
+    score: float | None
+    status: str
+    error: str | None
+
+
+class PromptFields(TypedDict, total=False):
+    """Fields of a `LogRow`: the texts of the question."""
+
+    target: str | None
+    messages: tuple[dict[str, str], ...] | None
+    choices: tuple[str, ...]
+
+
+class UsageFields(TypedDict, total=False):
+    """Fields of a `LogRow`: tokens, times and attempts of a generation."""
+
+    attempts: int
+    prompt_tokens: int | None
+    completion_tokens: float | None
+    created: float | None
+    seconds: float | None
+
+
+class RowFields(ScoreFields, PromptFields, UsageFields, total=False):
+    """Fields of a `LogRow` that a reader may give to `RowBuilder.row`; see `store.schema.Response`."""
+
+    answer: str | None
+    finish_reason: str | None
+    endpoint_model: str | None
+
+
+class RowKey(NamedTuple):
+    """The key of a row, without the number of its generation.
+
+    Examples
+    --------
+    >>> RowKey("sums", "org/model", "q1").variant
+    'default'
+    """
+
+    benchmark: str
+    model: str
+    question: str
+    variant: str = "default"
+    cluster: str | None = None
+
+
+class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options with which a log is read."""
+
+    scorer: str | None = None
+    """Name of the score that is read; None for the first one, or the one that the program reports first."""
+    texts: bool = False
+    """Whether completions, targets and prompts are read, which may be slower."""
+    columns: Mapping[str, str] = {}
+    """Our names (benchmark, model, question, variant, cluster) to fields of a record of the log, with dots between the
+    steps, such as `metadata.passage`. Each reader states what its records are."""
+    superseded: frozenset[tuple[str, int]] = frozenset()
+    """Samples that are left out because a later log of the run has them too; see `LogReader.list_samples`."""
+
+
+class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Models, benchmarks and scorers of a log, which can be read quickly."""
+
+    run: str
+    """Id of the run, which is equal for two logs of the same run: the id of the program, or a hash."""
+    models: dict[str, ModelRecord]
+    """Models by label; `kind` is the name of the reader, `settings` are the decoding settings in the log."""
+    benchmarks: dict[str, dict[str, object]]
+    """Benchmarks by name, with the source that the log states: data set, version, arguments."""
+    scorers: tuple[str, ...] = ()
+    """Allowed values of `ReadOptions.scorer`, the default first; empty where the only score has no name."""
+    created: str = ""
+    """When the run was started, as ISO 8601; empty where the log does not state it."""
+    conditions: Mapping[str, object] = {}
+    """What distinguishes runs of a model beside its decoding settings, by name: arguments of the model, its revision,
+    solver, agent or grader. Logs that differ in them hold different models, with the differences in their labels."""
+    prompts: Mapping[str, object] = {}
+    """What may distinguish the prompts of runs, by name: arguments of the task, number of examples."""
+    task_id: str = ""
+    """Id that the tries of one run share, where a run that was stopped can be continued in another log."""
+    is_complete: bool = True
+    """Whether the run ended as it should."""
+
+    def identify(self, reader: str) -> LogIdentity:
+        """Return what is equal for two logs of the same run; files of one run may hold a benchmark each."""
+        benchmarks, models = tuple(sorted(self.benchmarks)), tuple(sorted(self.models))
+        return LogIdentity(reader=reader, run=self.run, benchmarks=benchmarks, models=models)
+
+
+#: A part of a `QuestionDigest`.
+DigestPart = Literal["input", "target", "prompt", "completion"]
+
+
+class QuestionDigest(NamedTuple):
+    """Hashes of the texts of a question, which show whether logs mean the same by one id; 0 where one is not known."""
+
+    input: int = 0
+    """Of the text of the question."""
+    target: int = 0
+    """Of the target."""
+    prompt: int = 0
+    """Of the messages that were sent."""
+    completion: int = 0
+    """Of the first completion."""
+    is_choice: bool = False
+    """Whether the target is a letter of choices that are not known, whose order may differ between logs."""
+
+    def get(self, part: DigestPart) -> int:
+        """Return the hash of a part; 0 where it is not known."""
+        return int(getattr(self, part))
+
+    def differs(self, other: QuestionDigest, part: DigestPart) -> bool:
+        """Return whether both know a part, and it differs."""
+        one, two = self.get(part), other.get(part)
+        return one != two and 0 not in (one, two)
+
+    def is_other_question(self, other: QuestionDigest) -> bool:
+        """Return whether the targets differ, and not only because the choices are in another order."""
+        if not self.differs(other, "target"):
+            return False
+        is_same_text = self.input == other.input != 0
+        return not (self.is_choice and other.is_choice and is_same_text)
+
+
+class LogReader(ABC):
+    """Reads the logs of one program.
+
+    A subclass sets `name` and implements `recognises`, `describe` and `read`. An instance holds no state.
+    """
+
+    name: ClassVar[str]
+    """Name of the program in messages, such as "Inspect"."""
+    has_answers_with_texts: ClassVar[bool] = False
+    """Whether a log may keep answers that are read only together with the texts."""
+
+    @abstractmethod
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether a file or folder is a log of this program, by its content and not by its name."""
+
+    def members(self, path: Path) -> Sequence[Path]:
+        """Return the logs at a path: the path itself, or, for a file of totals, the files of its samples."""
+        return [path]
+
+    @abstractmethod
+    def describe(self, path: Path) -> LogInfo:
+        """Return models, benchmarks and scorers of the log.
+
+        Raises
+        ------
+        InputError
+            When the file cannot be read.
+        """
+
+    def digest_questions(self, path: Path, options: ReadOptions) -> dict[tuple[str, str, str], QuestionDigest]:
+        """Return digests by benchmark, question and variant, of all questions or of those in the first rows.
+
+        They are compared between logs of one benchmark (see `log_names`). Without texts there are keys only.
+        """
+        digests: dict[tuple[str, str, str], QuestionDigest] = {}
+        options = msgspec.structs.replace(options, texts=True, superseded=frozenset())
+        for row in islice(self.rows(path, options, lambda _: None), _N_DIGESTED):
+            key = row.benchmark, row.question, row.variant
+            if key not in digests:
+                digests[key] = _digest_row(row)
+        return digests
+
+    def list_samples(self, path: Path) -> Mapping[tuple[str, int], str]:
+        """Return the id of each sample by question and generation, where logs of one run may repeat samples."""
+        del path
+        return {}
+
+    @abstractmethod
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield each generation once, in the order of the log, as `build.row` returns it.
+
+        Data that the log does not contain or that could not be read are reported to `build.note` and `build.count`.
+
+        Raises
+        ------
+        InputError
+            When the file cannot be read, or holds no record.
+        """
+
+    def rows(self, path: Path, options: ReadOptions, note: Note) -> Iterator[LogRow]:
+        """Yield each generation once, in the order of the log; callers use this method, readers implement `read`.
+
+        Parameters
+        ----------
+        path
+            One of `members`.
+        options
+            The scorer and the columns, and whether texts are read.
+        note
+            Function that is called after the last row, once for each line about data that the log does not contain or
+            that could not be read.
+        """
+        build = RowBuilder(path, options)
+        yield from self.read(path, build)
+        for line in build.notes():
+            note(line)
+
+
+class RowBuilder:
+    """Builds the rows of one log and collects its notes.
+
+    Attributes
+    ----------
+    path
+        The log.
+    options
+        The options with which the log is read.
+    texts
+        Whether texts are read; if not, a reader need not prepare them.
+    n_generations
+        Number of generations that `row` has numbered, by (benchmark, model, question, variant).
+    identical
+        The comparison of texts, to which `row` adds each completion.
+
+    Examples
+    --------
+    >>> build = RowBuilder(Path("results.jsonl"), ReadOptions())
+    >>> [build.row(RowKey("sums", "m", "q1"), score=score).generation for score in (1.0, 0.0)]
+    [1, 2]
+    """
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.path, self.options, self.texts = path, options, options.texts
+        self.n_generations: Counter[tuple[str, ...]] = Counter()
+        self.identical = IdenticalTexts()
+        #: Notes in the order in which they arose: the text, or of a counted problem (its number, its first example).
+        self._notes: dict[str, tuple[int, str]] = {}
+        self._stated_means: list[_StatedMean] = []
+        self._numbers: set[tuple[object, ...]] = set()
+        self._renamed: set[tuple[object, ...]] = set()
+        self._has_columns = bool(options.columns)
+        self._is_checked = False
+        for name in options.columns:
+            if name not in RowKey._fields:
+                raise UnknownNameError("column", name, RowKey._fields, where=str(path))
+
+    def note(self, line: str) -> None:
+        """Add a note."""
+        self._notes.setdefault(line, (0, ""))
+
+    def count(self, problem: str, n: int = 1, example: str = "") -> None:
+        """Add n to the count of a problem; its note is "N PROBLEM", or "N PROBLEM: EXAMPLE".
+
+        A problem has the forms for one thing and for several: "[row has|rows have] no score" (`inflect_text`).
+        """
+        if n:
+            before, first = self._notes.get(problem, (0, example))
+            self._notes[problem] = (before + n, first)
+
+    def expect_mean(
+        self,
+        name: str,
+        value: object,
+        *,
+        benchmark: str = "",
+        model: str = "",
+        variants: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Compare the mean of the rows with a number that the program states; called before the first row.
+
+        Parameters
+        ----------
+        name
+            What the program calls the number, such as "accuracy".
+        value
+            The number, also in percent; anything else is not compared.
+        benchmark, model
+            Those of the rows that it is the mean of; empty for all rows.
+        variants
+            Function that returns whether the rows of a variant are among them; None for all variants.
+        """
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if is_number and not self.options.superseded:
+            self._stated_means.append(_StatedMean(name, float(cast("float", value)), benchmark, model, variants))
+
+    @property
+    def n_stated_means(self) -> int:
+        """Number of means that the program states, which are compared with those of the rows."""
+        return len(self._stated_means)
+
+    def notes(self) -> Iterator[str]:
+        """Yield all notes in the order in which they arose, and last the note on identical texts of generations."""
+        for mean in self._stated_means:
+            if (line := mean.describe_difference()) is not None:
+                self.note(line)
+        for text, (n, example) in self._notes.items():
+            yield f"{n} {inflect_text(text, n)}" + f": {example}" * bool(example) if n else text
+        if (line := self.identical.describe()) is not None:
+            yield line
+
+    def choose_scorer(self, scorers: Sequence[str]) -> str:
+        """Return the scorer to read: the one in the options, by its name or a part of it, or the first.
+
+        A part of a name is the text between commas or slashes: "strict-match" of "exact_match,strict-match".
+
+        Raises
+        ------
+        InputError
+            When there are no scorers.
+        UnknownNameError
+            When the options name none of the scorers, or a part of several.
+        """
+        wanted = self.options.scorer
+        if wanted is None and not scorers:
+            raise InputError("it has no score that can be read", where=str(self.path), remedy="is the file complete?")
+        if wanted is None:
+            if len(scorers) > 1:
+                others = ", ".join(repr(name) for name in scorers[1:4]) + (", ..." if len(scorers) > 4 else "")
+                what = f"{len(scorers)} {OF_SEVERAL_SCORERS} {scorers[0]!r} is read"
+                self.note(f"{what}: --scorer reads another ({others})")
+            return scorers[0]
+        if wanted in scorers:
+            return wanted
+        matches = [name for name in scorers if wanted in name.replace("/", ",").split(",")]
+        if len(matches) != 1:
+            raise UnknownNameError("scorer", wanted, scorers, where=str(self.path))
+        return matches[0]
+
+    def map_columns(self, key: RowKey, record: Mapping[str, object], *, check: bool = True) -> RowKey:
+        """Return the key with the fields of the record that `--columns` maps to our names.
+
+        The first record must have all of these fields. Where a later one lacks a field, the key keeps its value.
+
+        Parameters
+        ----------
+        key
+            The key without `--columns`.
+        record
+            The record in which the dotted field names are looked up.
+        check
+            Whether the first record must have all fields; False for a damaged record, which may lack some.
+
+        Raises
+        ------
+        UnknownNameError
+            When the first record lacks a field.
+        """
+        for name, field in self.options.columns.items():
+            value = get_field(record, field)
+            if value is not None:
+                key = key._replace(**{name: encode_text(value) or getattr(key, name)})
+            elif check and not self._is_checked:
+                raise UnknownNameError("field", field, _field_names(record, field), where=str(self.path))
+            else:
+                self.count(f"[record has|records have] no {field}: [its|their] {name} is read as without --columns")
+        self._is_checked = self._is_checked or check
+        return key
+
+    def score_fields(self, value: object) -> ScoreFields:
+        """Return the score that a program wrote; an error where it wrote none, or one that is not a number."""
+        try:
+            score = parse_score(value)
+        except ValueError as error:
+            self.count("[score is not a number|scores are not numbers] and [is|are] missing", example=str(error)[:120])
+            return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
+        return {"score": score} if score is not None else mark_missing("the log has no score here")
+
+    def metric_fields(self, metric: str, value: object) -> ScoreFields:
+        """Return the metric of a question; an error where it is not a number, or there is none."""
+        try:
+            score, why = parse_score(value), "there is none"
+        except ValueError as error:
+            score, why = None, str(error)[:120]
+        if score is not None:
+            return {"score": score}
+        self.count(f"[question has|questions have] no {metric!r} that is a number: [it is an error|they are errors]")
+        return {"status": "error", "error": f"scoring: {metric}: {why}"}
+
+    def row(
+        self,
+        key: RowKey,
+        *,
+        completion: str | None = None,
+        generation: int | None = None,
+        **fields: Unpack[RowFields],
+    ) -> LogRow:
+        """Return a row.
+
+        Parameters
+        ----------
+        key
+            The key of the row.
+        completion
+            The text, which is compared with other texts of the key; the row contains it only if texts are read.
+        generation
+            The number of the generation from 1; None for the next number of the key. If `--columns` makes one question
+            of several, a number that is already used is replaced by the next free one.
+        **fields
+            Other fields of the row.
+        """
+        if generation is None:
+            self.n_generations[key[:4]] += 1
+            generation = self.n_generations[key[:4]]
+        elif self._has_columns:
+            generation = self._find_free_number(key, generation)
+        if completion is not None:
+            self.identical.add(key[:4], completion)
+        benchmark, model, question, variant, cluster = key
+        row = LogRow(
+            benchmark=benchmark,
+            model=model,
+            question=question,
+            variant=variant,
+            cluster=cluster,
+            generation=generation,
+            completion=completion if self.texts else None,
+            **fields,
+        )
+        for mean in self._stated_means:
+            mean.add(row)
+        return row
+
+    def _find_free_number(self, key: RowKey, number: int) -> int:
+        """Return the number of a generation, or the next one that no other row of the key has."""
+        first = number
+        while (*key[:4], number) in self._numbers:
+            number += 1
+        self._numbers.add((*key[:4], number))
+        if number != first:
+            self.count(
+                "[generation has|generations have] another number than in the log: several samples are one question"
+            )
+        return number
+
+    def rename_duplicate(self, key: RowKey) -> RowKey:
+        """Return the key, with the question NAME-2, NAME-3, ... where rows of another question have the same name."""
+        name, n = key.question, 1
+        while key[:4] in self._renamed:
+            n += 1
+            key = key._replace(question=f"{name}-{n}")
+        self._renamed.add(key[:4])
+        if n > 1:
+            self.count(
+                "[question has|questions have] the name of an earlier one: [it is|they are] called NAME-2, NAME-3, ..."
+            )
+        return key
+
+
+def digest_text(value: object) -> int:
+    """Return a hash of a text without regard to spaces; 0 where there is none.
+
+    >>> digest_text("How  many? ") == digest_text("How many?") != 0 == digest_text("")
+    True
+    """
+    text = " ".join((encode_text(value) if value else "").split())
+    return hash(text) or 1 if text else 0
+
+
+def _digest_row(row: LogRow) -> QuestionDigest:
+    """Return the digest of the question of a row."""
+    messages = list(takewhile(lambda message: message.get("role") != "assistant", row.messages or ()))
+    target, place = row.target, ord(row.target or "?") - ord("A") if len(row.target or "") == 1 else -1
+    if 0 <= place < len(row.choices):
+        target = row.choices[place]
+    return QuestionDigest(
+        target=digest_text(target), prompt=digest_text(messages), completion=digest_text(row.completion)
+    )
+
+
+def mark_missing(reason: str) -> ScoreFields:
+    """Return the fields of a generation that should have a score and has none.
+
+    It counts as missing, and `howsure rescore` scores its completion. The status `UNSCORED` is for generations that no
+    scorer was to score, such as further completions of a request, which are not missing.
+
+    >>> mark_missing("no verdict")
+    {'status': 'error', 'error': 'scoring: no verdict'}
+    """
+    return {"status": "error", "error": f"scoring: {reason}"}
+
+
+class _StatedMean:
+    """A mean that a program states, and the sums of the rows that it is the mean of."""
+
+    def __init__(
+        self, name: str, value: float, benchmark: str, model: str, variants: Callable[[str], bool] | None
+    ) -> None:
+        self._name, self._value, self._benchmark, self._model, self._variants = name, value, benchmark, model, variants
+        #: By question: sum of scores, number of scores, number of missing generations.
+        self._sums: dict[str, list[float]] = {}
+
+    def add(self, row: LogRow) -> None:
+        """Add a row, if it is among those of the mean."""
+        if (
+            row.status == UNSCORED
+            or (self._benchmark and row.benchmark != self._benchmark)
+            or (self._model and row.model != self._model)
+            or (self._variants is not None and not self._variants(row.variant))
+        ):
+            return
+        sums = self._sums.setdefault(row.question, [0.0, 0, 0])
+        if row.score is None:
+            sums[2] += 1
+        else:
+            sums[0] += row.score
+            sums[1] += 1
+
+    def describe_difference(self) -> str | None:
+        """Return a line if neither the mean of generations nor that of questions is the one stated; None otherwise.
+
+        Where the stated mean counts missing generations as 0, the line says so.
+        """
+        scored = [sums for sums in self._sums.values() if sums[1]]
+        if not scored:
+            return None
+        own = sum(total / n for total, n, _ in scored) / len(scored)
+        pooled = sum(total for total, _, _ in scored) / sum(n for _, n, _ in scored)
+        if self._equals(own) or self._equals(pooled):
+            return None
+        n_missing = sum(int(missing) for _, _, missing in self._sums.values())
+        every = self._sums.values()
+        with_zeros = (
+            sum(total / (n + missing) for total, n, missing in every) / len(every),
+            sum(total for total, _, _ in every) / sum(n + missing for _, n, missing in every),
+        )
+        line = f"the log says {self._name} {self._value:.4g}, and its scores give {own:.4g}"
+        if n_missing and any(map(self._equals, with_zeros)):
+            what = inflect_text(f"{n_missing} missing [generation|generations]", n_missing)
+            line += f": it counts {what} as 0, as --missing as-zero does"
+        return line
+
+    def _equals(self, mean: float) -> bool:
+        """Return whether a mean is the stated one, which may be rounded or in percent."""
+        return any(abs(self._value / unit - mean) <= _TOLERANCE * max(1.0, abs(mean)) for unit in (1, 100))
+
+
+def get_field(record: object, field: str) -> object:
+    """Return the value at `a.b.c` inside nested mappings and lists; None where a step does not exist.
+
+    >>> get_field({"metadata": {"tags": ["x", "y"]}}, "metadata.tags.1")
+    'y'
+    """
+    value = record
+    for name in field.split("."):
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, Sequence) and not isinstance(value, str) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return value
+
+
+def _field_names(record: Mapping[str, object], field: str) -> list[str]:
+    """Return the names at the level of a field that does not exist, for the suggestions of an error."""
+    parent, dot, _ = field.rpartition(".")
+    inside = get_field(record, parent) if dot else None
+    return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
+
+
+def find_folder_name(path: Path) -> str:
+    """Return the name of the nearest folder of a file that names a system, and not a date, a number or a kind of files.
+
+    >>> find_folder_name(Path("/results/20250924_agent_large/2025-09-24__19-28-24/results.json"))
+    '20250924_agent_large'
+    """
+    names = [folder.name for folder in path.absolute().parents if folder.name]
+    return next((name for name in names if not _GENERAL_NAME.fullmatch(name)), names[0] if names else path.stem)
+
+
+def parse_score(value: object) -> float | None:
+    """Return a score as a number, or None if there is no score: null, NaN, infinity or an empty text.
+
+    Raises
+    ------
+    ValueError
+        When the value is neither a number nor a known word, such as a list.
+
+    Examples
+    --------
+    >>> parse_score("C"), parse_score(True), parse_score("0.5"), parse_score(float("nan"))
+    (1.0, 1.0, 0.5, None)
+    """
+    if isinstance(value, str):
+        text = value.strip().lower()
+        if text in _SCORE_WORDS:
+            return _SCORE_WORDS[text]
+        value = float(text) if text else None
+    match value:
+        case None:
+            return None
+        case bool() | int() | float():
+            try:
+                score = float(value)
+            except OverflowError as error:
+                raise ValueError("an integer beyond all floating-point numbers is no score") from error
+            return score if math.isfinite(score) else None
+        case _:
+            raise ValueError(f"{value!r} is no score")
+
+
+def as_mapping(value: object) -> Mapping[str, object]:
+    """Return the value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def encode_text(value: object) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+
+
+def format_choice(index: int) -> str:
+    """Return the letter of a choice: A for the first one; the index itself beyond Z.
+
+    >>> format_choice(0), format_choice(3), format_choice(26)
+    ('A', 'D', '26')
+    """
+    return chr(ord("A") + index) if index < 26 else str(index)

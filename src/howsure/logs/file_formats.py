@@ -1,0 +1,361 @@
+"""Recognise a file by its first bytes (a zip, Parquet, JSON with certain keys, text), and read JSON files of logs.
+
+JSON is read as one value, as a record per line, or as the records of a large array one at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import msgspec
+
+from howsure.errors import InputError
+from howsure.rows.table_files import open_unpacked
+from howsure.safe_text import inflect_text
+
+__all__ = [
+    "DECODE_ERRORS",
+    "FileHead",
+    "Note",
+    "decode_json",
+    "list_zip_members",
+    "open_file",
+    "read_json",
+    "read_json_array",
+    "read_json_lines",
+    "replace_nan",
+]
+
+#: Number of bytes that are searched for the keys of a JSON object at first, and the largest number.
+_FIRST, _MOST = 1 << 16, 1 << 23
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
+T = TypeVar("T")
+#: Function of one line, without the path, about data that a log does not contain or that could not be read.
+Note = Callable[[str], None]
+#: Errors that msgspec raises for damaged JSON; it raises RecursionError for JSON that is nested too deeply.
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: Largest number of characters of an error's message in an `InputError` or a note.
+_MESSAGE_LENGTH = 120
+_CHUNK = 1 << 20
+_REMEDY = "is the file complete?"
+#: Words that Python writes, outside of texts, for floats that do not exist in JSON.
+_NO_JSON = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?\b(?:NaN|Infinity)\b')
+
+
+@contextlib.contextmanager
+def open_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file as bytes, unpacked if it is gzip, whatever its name.
+
+    Raises
+    ------
+    OSError, EOFError
+        When a gzip file is damaged, or expands like none that holds results, while it is read.
+    """
+    with path.open("rb") as file:
+        if file.read(2) != b"\x1f\x8b":
+            file.seek(0)
+            yield file
+            return
+    with open_unpacked(path) as unpacked:
+        yield unpacked
+
+
+def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
+    """Return the members of a zip file by its table of contents; BadZipFile where that is damaged.
+
+    Parsing the table is the slowest part of reading a log with 25,000 members, so the table of the last file is cached.
+    """
+    state = path.stat()
+    return _list_members(path, state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+@lru_cache(maxsize=1)
+def _list_members(path: Path, *_: int) -> list[zipfile.ZipInfo]:
+    """Return the members; the other arguments are the state of the file, so that a changed file is read again."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return file.infolist()
+    # What zipfile raises besides BadZipFile for a damaged table: for a version of the format that it does not read, a
+    # name that is not UTF-8 or an offset below 0, an extra field that is too short, and a table that ends early.
+    except (NotImplementedError, ValueError, struct.error, EOFError) as error:
+        raise zipfile.BadZipFile(str(error)) from error
+
+
+class FileHead:
+    """The kind and the keys of a file or folder, each read when it is first used.
+
+    Attributes
+    ----------
+    path
+        A file or a folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "log.json")
+    ...     _ = path.write_text('{"status": "success", "eval": {"task": "sums"}}')
+    ...     head = FileHead(path)
+    ...     print(head.kind, sorted(head.keys))
+    json ['eval', 'status']
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def kind(self) -> str:
+        """One of folder, empty, zip, parquet, json (an object, an array of them, or one per line) and text."""
+        if self.path.is_dir():
+            return "folder"
+        start = self._start
+        if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+            return "zip"
+        if start[:4] == b"PAR1":
+            return "parquet"
+        stripped = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not stripped:
+            return "empty"
+        return "json" if stripped[:1] in b"{[" and _find_keys(stripped)[0] else "text"
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Keys of the first JSON object, names of the members of a zip or folder, or names of Parquet columns."""
+        list_names = {
+            "folder": self._list_children,
+            "zip": self._list_members,
+            "parquet": self._list_columns,
+            "json": self._list_json_keys,
+        }.get(self.kind)
+        return frozenset(list_names()) if list_names else frozenset()
+
+    def _list_children(self) -> Iterable[str]:
+        """Return the names in a folder."""
+        return [child.name for child in self.path.iterdir()]
+
+    def _list_members(self) -> Iterable[str]:
+        """Return the names of the members of a zip; no names if its table of contents is damaged."""
+        try:
+            return [info.filename for info in list_zip_members(self.path)]
+        except (zipfile.BadZipFile, OSError):
+            return ()
+
+    def _list_columns(self) -> Iterable[str]:
+        """Return the names of the columns of a Parquet file; no names if the file is damaged."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            return list(parquet.read_schema(self.path).names)
+        except (pa.ArrowException, OSError, ValueError):
+            return ()
+
+    def _list_json_keys(self) -> Iterable[str]:
+        """Return the keys of the first object; more bytes are read if the object is long."""
+        names, is_closed = _find_keys(self._start)
+        if not is_closed and len(self._start) == _FIRST:
+            names, _ = _find_keys(self._read(_MOST))
+        return names
+
+    @cached_property
+    def _start(self) -> bytes:
+        """The first bytes of the file."""
+        return self._read(_FIRST)
+
+    def _read(self, most: int) -> bytes:
+        """Return up to `most` first bytes of the file; no bytes if it cannot be read."""
+        try:
+            with open_file(self.path) as file:
+                return file.read(most)
+        except (OSError, EOFError):
+            return b""
+
+
+def _find_keys(start: bytes) -> tuple[frozenset[str], bool]:
+    """Return the keys of the first JSON object in these bytes, and whether its end is among them."""
+    names: set[str] = set()
+    depth, before = 0, b""
+    object_depth = 0  # 1, or 2 if the first object is inside an array
+    for match in _TOKEN.finditer(start):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+            if token == b"{" and not object_depth:
+                object_depth = depth
+        elif token in (b"}", b"]"):
+            depth -= 1
+            if object_depth and depth < object_depth:
+                return frozenset(names), True
+        elif token == b":" and depth == object_depth and before[:1] == b'"':
+            names.add(before[1:-1].decode(errors="replace"))
+        before = token
+    return frozenset(names), False
+
+
+def read_json(path: Path, shape: type[T]) -> T:
+    """Return the one JSON value of a file.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or its value has another shape.
+    """
+    try:
+        with open_file(path) as file:
+            return _decode(msgspec.json.Decoder(shape), file.read())
+    except (OSError, EOFError, *DECODE_ERRORS) as error:
+        raise _unreadable(path, error) from error
+
+
+def read_json_lines(path: Path, shape: type[T], note: Note) -> Iterator[T]:
+    """Yield the record of each line; lines without such a record are left out and counted in a note.
+
+    Raises
+    ------
+    InputError
+        When there is no record at all.
+    """
+    decoder = msgspec.json.Decoder(shape)
+    good, bad, first = 0, 0, ""
+    try:
+        with open_file(path) as file:
+            for number, line in enumerate(file, 1):
+                if line.isspace():
+                    continue
+                try:
+                    record = _decode(decoder, line)
+                except DECODE_ERRORS as error:
+                    bad += 1
+                    first = first or f"line {number}: {str(error)[:_MESSAGE_LENGTH]}"
+                    continue
+                good += 1
+                yield record
+    except (OSError, EOFError) as error:
+        if not good:
+            raise _unreadable(path, error) from error
+        n = inflect_text(f"{good} [record|records]", good)
+        note(f"{path.name} breaks off after {n} ({str(error)[:_MESSAGE_LENGTH]}): the rest is lost")
+    if not good:
+        what = f"no record can be read; {first}" if bad else "the file is empty"
+        raise InputError(what, where=str(path), remedy=_REMEDY)
+    if bad:
+        note(f"{bad} of {good + bad} lines cannot be read and are left out; {first}")
+
+
+def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") -> Iterator[T]:
+    """Yield each element of the array of a file, in constant memory; those that cannot be read are left out.
+
+    The file was written with an indentation of two. No JSON text contains a bare line break, so the line that closes
+    an element is found without parsing the element. A file that was written in another way is read as one value.
+
+    Parameters
+    ----------
+    path
+        The file.
+    shape
+        The type of an element.
+    note
+        Function that is called with a line about records that could not be read.
+    under
+        The key of the array; empty where the file is the array.
+
+    Raises
+    ------
+    InputError
+        When there is no element that can be read.
+    """
+    decoder = msgspec.json.Decoder(shape)
+    good, bad, first = 0, 0, ""
+    for part in _split_array(path, b"    " if under else b"  ", under, note):
+        try:
+            record = msgspec.convert(part, shape) if isinstance(part, dict) else decoder.decode(part)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            bad, first = bad + 1, first or " ".join(str(error).split())[:_MESSAGE_LENGTH]
+            continue
+        good += 1
+        yield record
+    if not good:
+        what = f"no record can be read; {first or 'there is none'}"
+        raise InputError(what, where=str(path), remedy=_REMEDY)
+    if bad:
+        note(f"{path.name}: {bad} parts cannot be read, and the records there are left out; {first}")
+
+
+def _split_array(path: Path, indent: bytes, under: str, note: Note) -> Iterator[bytes | dict[str, Any]]:
+    """Yield the text of each element, or the elements themselves where the file has another indentation."""
+    start, end = b"[\n" + indent + b"{", b"\n" + indent + b"}"
+    if under:
+        start = b'"' + under.encode() + b'": ' + start
+    rest = b""
+    try:
+        with open_file(path) as file:
+            rest = file.read(_CHUNK)
+            at = rest.find(start)
+            if at < 0:
+                yield from _read_array(path, under)
+                return
+            rest = rest[at + len(start) - len(indent) - 1 :]
+            while chunk := file.read(_CHUNK):
+                *parts, rest = (rest + chunk).split(end + b",\n")
+                yield from (part + end for part in parts)
+    except (OSError, EOFError) as error:
+        note(f"{path.name} breaks off ({str(error)[:80]}): the rest is lost")
+    *parts, rest = rest.split(end + b",\n")
+    yield from (part + end for part in parts)
+    last, closed, after = rest.rpartition(end)
+    yield last + end if closed else rest
+    if closed and not after.lstrip().startswith(b"]"):
+        note(f"{path.name} breaks off behind a record: those that came after it are lost")
+
+
+def _read_array(path: Path, under: str) -> list[dict[str, Any]]:
+    """Return the array of a file that is read as one value; elements that are no objects become empty ones."""
+    value = read_json(path, dict[str, Any] if under else list[dict[str, Any]])
+    records = value.get(under) if isinstance(value, dict) else value
+    if not isinstance(records, list):
+        raise InputError(f"there is no list of {under!r}", where=str(path), remedy=_REMEDY)
+    return [record if isinstance(record, dict) else {} for record in records]
+
+
+def _decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """Return the value, with null for NaN and Infinity, which Python's json module writes as they are."""
+    try:
+        return decoder.decode(data)
+    except msgspec.DecodeError:
+        repaired = replace_nan(data)
+        if repaired is data:
+            raise
+        return decoder.decode(repaired)
+
+
+def decode_json(data: bytes | msgspec.Raw | None) -> object:
+    """Return a JSON value; None where there is none, or it cannot be read."""
+    try:
+        return msgspec.json.decode(data) if data else None
+    except DECODE_ERRORS:
+        return None
+
+
+def replace_nan(data: bytes) -> bytes:
+    """Return JSON with null for NaN and Infinity; the same object if it contains neither.
+
+    >>> replace_nan(b'{"value": NaN, "why": "NaN"}')
+    b'{"value": null, "why": "NaN"}'
+    """
+    if b"NaN" not in data and b"Infinity" not in data:
+        return data
+    return _NO_JSON.sub(lambda match: match[0] if match[0][:1] == b'"' else b"null", data)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """Return the `InputError` for a file that cannot be read."""
+    return InputError(
+        f"cannot be read: {' '.join(str(error).split())[:_MESSAGE_LENGTH]}", where=str(path), remedy=_REMEDY
+    )

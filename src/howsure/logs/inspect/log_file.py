@@ -1,0 +1,429 @@
+"""Open a finished or unfinished log of Inspect, in the format .eval or .json, and decode its records.
+
+An `.eval` file is a zip. Inspect writes `_journal/start.json` and `_journal/summaries/*.json` during the run, and
+`header.json` and `summaries.json` at its end; `samples/ID_epoch_N.json` hold the complete samples. A `.json` log is one
+object.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Self, TypeVar
+
+import msgspec
+
+from howsure.errors import InputError
+from howsure.logs.file_formats import FileHead, open_file, replace_nan
+from howsure.logs.inspect.zip_file import ZipArchive
+
+T = TypeVar("T")
+#: Metrics of Inspect that are means of the scores.
+_MEANS = ("accuracy", "mean")
+_JOURNAL = re.compile(r"_journal/summaries/(\d+)\.json")
+#: Id of the question as text, and epoch from 1. Both identify a sample; Inspect uses the last of several.
+SampleKey = tuple[str, int]
+
+
+class SampleScore(msgspec.Struct, frozen=True):
+    """The result of one scorer: C, I, P, N, a boolean, a number, or a dict or list of these."""
+
+    value: Any = None
+    answer: Any = None
+    reason: Any = None
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one model in one sample."""
+
+    input_tokens: Any = None
+    output_tokens: Any = None
+
+
+class SampleSummary(msgspec.Struct):
+    """Score, error and usage of a sample; a complete sample begins with the same fields."""
+
+    id: int | str
+    epoch: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1
+    scores: dict[str, SampleScore] | None = None
+    score: SampleScore | None = None
+    """The only score in logs before 2024; it has no name of a scorer."""
+    model_usage: dict[str, Usage] | None = None
+    error: Any = None
+    limit: Any = None
+    retries: Any = None
+    error_retries: list[msgspec.Raw] | None = None
+    total_time: Any = None
+    completed_at: Any = None
+    uuid: Any = None
+
+    @property
+    def key(self) -> SampleKey:
+        """Question and epoch."""
+        return str(self.id), self.epoch
+
+
+class SampleTexts(msgspec.Struct):
+    """The texts of a question, of which summaries keep the beginnings."""
+
+    id: int | str
+    epoch: int = 1
+    input: Any = None
+    target: Any = None
+    choices: Any = None
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message; its content is a text or a list of parts."""
+
+    role: str = ""
+    content: Any = ""
+    id: Any = None
+    tool_calls: Any = None
+
+
+class OutputChoice(msgspec.Struct, frozen=True):
+    """One of the completions of a request."""
+
+    message: Message = Message()
+    stop_reason: str | None = None
+
+
+class Output(msgspec.Struct, frozen=True):
+    """The last reply of the model."""
+
+    model: Any = None
+    choices: list[OutputChoice] = []
+    completion: str | None = None
+
+
+class SampleOutput(SampleSummary):
+    """A sample with its completions."""
+
+    output: Output = Output()
+
+
+class Sample(SampleOutput):
+    """A sample with its texts; long ones are references into `attachments`."""
+
+    input: str | list[Message] = ""
+    choices: list[str] | None = None
+    target: str | list[str] = ""
+    messages: list[Message] = []
+    attachments: dict[str, str] = {}
+
+
+class TaskDataset(msgspec.Struct, frozen=True):
+    """The source of the questions."""
+
+    name: str | None = None
+    location: str | None = None
+    samples: int | None = None
+    sample_ids: list[Any] | None = None
+
+
+class EvalConfig(msgspec.Struct, frozen=True):
+    """The configuration of the run of a task."""
+
+    epochs: int | None = None
+    epochs_reducer: Any = None
+    log_samples: bool | None = None
+
+
+class TaskSpec(msgspec.Struct, frozen=True):
+    """The field `eval` of the header: task, data set and model."""
+
+    task: str
+    model: str
+    eval_id: str = ""
+    run_id: str = ""
+    created: str = ""
+    task_id: Any = None
+    task_version: Any = None
+    task_args: dict[str, Any] | None = None
+    dataset: TaskDataset = TaskDataset()
+    model_generate_config: dict[str, Any] | None = None
+    model_base_url: str | None = None
+    model_args: dict[str, Any] | None = None
+    model_roles: dict[str, Any] | None = None
+    solver: Any = None
+    solver_args: Any = None
+    scorers: Any = None
+    config: EvalConfig = EvalConfig()
+
+
+class EvalPlan(msgspec.Struct, frozen=True):
+    """Solvers, and the task's own decoding settings, which override those of the model."""
+
+    config: dict[str, Any] | None = None
+    steps: Any = None
+
+
+class Metrics(msgspec.Struct, frozen=True):
+    """One of the scores that the harness reports: a scorer, or one key of its value."""
+
+    name: str
+    scorer: str | None = None
+    reducer: Any = None
+    metrics: Any = None
+
+    @property
+    def mean(self) -> tuple[str, float] | None:
+        """The name and the value of the metric that is the mean of the scores, if there is one."""
+        for name, metric in self.metrics.items() if isinstance(self.metrics, dict) else ():
+            value = metric.get("value") if isinstance(metric, dict) else None
+            if name.rpartition("/")[2] in _MEANS and isinstance(value, (int, float)):
+                return name, float(value)
+        return None
+
+
+class Headline(msgspec.Struct, frozen=True):
+    """The score that the harness reports first."""
+
+    scorer: str | None = None
+    score: str | None = None
+
+
+class LogResults(msgspec.Struct, frozen=True):
+    """The scores that the harness reports."""
+
+    total_samples: int = 0
+    scores: list[Metrics] = []
+    headline: Headline | None = None
+
+
+class Header(msgspec.Struct):
+    """Everything except the samples; an unfinished log has a part of it."""
+
+    eval: TaskSpec
+    status: str = "started"
+    plan: EvalPlan = EvalPlan()
+    results: LogResults | None = None
+    invalidated: bool = False
+    error: Any = None
+
+
+def decode_record(data: bytes | msgspec.Raw, shape: type[T]) -> T:
+    """Return a JSON value, in which Inspect may write NaN and Infinity; raise ValueError where it has another shape.
+
+    >>> decode_record(b'{"value": NaN, "answer": "x"}', SampleScore)
+    SampleScore(value=None, answer='x', reason=None)
+    """
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        text = bytes(data)
+        repaired = replace_nan(text)
+        if repaired is text:
+            raise ValueError(str(error)) from error
+    try:
+        return msgspec.json.decode(repaired, type=shape)
+    except (msgspec.MsgspecError, RecursionError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+
+
+class _JsonLogContent(Header):
+    samples: list[msgspec.Raw] | None = None
+
+
+class InspectLog(ABC):
+    """An opened log.
+
+    Attributes
+    ----------
+    header
+        The log without its samples.
+    summaries
+        `SampleSummary` of each sample, in the order in which the samples ended.
+    notes
+        Lines about data that are damaged or lost.
+    n_repeated, n_lost
+        Number of samples that the log has twice, and of damaged samples that cannot be read at all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self.header: Header
+        self.summaries: dict[SampleKey, SampleSummary] = {}
+        self.n_repeated = self.n_lost = 0
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._closing.close()
+
+    @abstractmethod
+    def read_raw(self, key: SampleKey) -> bytes | msgspec.Raw | None:
+        """Return a sample as JSON; None where it is lost."""
+
+    @abstractmethod
+    def read_texts(self) -> Iterator[SampleTexts]:
+        """Yield the texts of the question of each sample."""
+
+    @abstractmethod
+    def read_header(self) -> dict[str, object]:
+        """Return the header as it was written."""
+
+    def read(self, key: SampleKey, shape: type[T]) -> T | None:
+        """Return a complete sample; None where it is lost or damaged."""
+        try:
+            data = self.read_raw(key)
+            return None if data is None else decode_record(data, shape)
+        except (InputError, ValueError):
+            return None
+
+    def _add(self, summary: SampleSummary) -> None:
+        """Add a summary; the last one of a key replaces the first in its place."""
+        self.n_repeated += summary.key in self.summaries
+        self.summaries[summary.key] = summary
+
+
+class JsonLog(InspectLog):
+    """A `.json` log: one object."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        try:
+            with open_file(path) as file:
+                self._data = file.read()
+            self.header = content = decode_record(self._data, _JsonLogContent)
+        except (OSError, EOFError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        self._samples: dict[SampleKey, msgspec.Raw] = {}
+        for data in content.samples or ():
+            try:
+                summary = decode_record(data, SampleSummary)
+            except ValueError:
+                self.n_lost += 1
+                continue
+            self._add(summary)
+            self._samples[summary.key] = data
+
+    def read_raw(self, key: SampleKey) -> msgspec.Raw:
+        """Return a sample as JSON."""
+        return self._samples[key]
+
+    def read_texts(self) -> Iterator[SampleTexts]:
+        """Yield the texts of the question of each sample."""
+        yield from (decode_record(data, SampleTexts) for data in self._samples.values())
+
+    def read_header(self) -> dict[str, object]:
+        """Return the header as it was written."""
+        return {"eval": decode_record(decode_record(self._data, dict[str, msgspec.Raw])["eval"], dict[str, object])}
+
+
+class EvalLog(InspectLog):
+    """An `.eval` log: a zip file, finished or not."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._zip = self._closing.enter_context(ZipArchive(path))
+        try:
+            self._read_header()
+            self._read_summaries()
+            self._read_members()
+        except BaseException:
+            self._closing.close()
+            raise
+        if self._zip.is_recovered:
+            self.notes.append(
+                "the end of the file is lost, so its members were searched for: some samples may be missing"
+            )
+
+    def read_raw(self, key: SampleKey) -> bytes | None:
+        """Return a sample as JSON."""
+        name = self._names.get(key)
+        return None if name is None else self._zip.read(name)
+
+    def read_texts(self) -> Iterator[SampleTexts]:
+        """Yield the texts of the question of each sample that has a summary."""
+        for name in self._summary_names:
+            yield from decode_record(self._zip.read(name), list[SampleTexts])
+
+    def read_header(self) -> dict[str, object]:
+        """Return the header as it was written."""
+        return decode_record(self._header_data, dict[str, object])
+
+    def _read_header(self) -> None:
+        """Read the header, or else the journal of the start."""
+        fault: Exception | None = None
+        for name in ("header.json", "_journal/start.json"):
+            if name in self._zip:
+                try:
+                    self._header_data = self._zip.read(name)
+                    self.header = decode_record(self._header_data, Header)
+                except (InputError, ValueError) as error:
+                    fault = error
+                    continue
+                if fault is not None:
+                    self.notes.append("the header is damaged: how the run ended is lost")
+                return
+        raise _unreadable(self.path, fault or ValueError("there is no header"))
+
+    def _read_summaries(self) -> None:
+        """Read the list at the end, or else the journal; samples in neither are found by `_read_members`."""
+        self._summary_names: list[str] = []
+        if not self._read_summary_list("summaries.json"):
+            matches = [match for match in map(_JOURNAL.fullmatch, self._zip.names) if match]
+            for match in sorted(matches, key=lambda match: int(match[1])):
+                self._read_summary_list(match[0])
+
+    def _read_summary_list(self, name: str) -> bool:
+        """Add the summaries of a member; return whether it could be read."""
+        if name not in self._zip:
+            return False
+        try:
+            data = self._zip.read(name)
+            for summary in decode_record(data, list[SampleSummary]):
+                self._add(summary)
+        except (InputError, ValueError):
+            return False
+        self._summary_names.append(name)
+        return True
+
+    def _read_members(self) -> None:
+        """Find the member of each sample, and add the samples without a summary."""
+        key_of = {f"samples/{key[0]}_epoch_{key[1]}.json": key for key in self.summaries}
+        self._names: dict[SampleKey, str] = {}
+        for name in self._sample_names():
+            key = key_of.get(name)
+            if key is None:
+                try:
+                    summary = decode_record(self._zip.read(name), SampleSummary)
+                except (InputError, ValueError):
+                    self.n_lost += 1
+                    continue
+                key = summary.key
+                self._add(summary)
+            self._names[key] = name
+        self.n_repeated = max(self.n_repeated, sum(name.startswith("samples/") for name in self._zip.replaced))
+
+    def _sample_names(self) -> Iterator[str]:
+        """Yield the names of the members that are samples."""
+        return (name for name in self._zip.names if name.startswith("samples/") and name.endswith(".json"))
+
+
+def open_log(path: Path) -> InspectLog:
+    """Open the log at a path, by its content.
+
+    Raises
+    ------
+    InputError
+        When neither its header nor the journal of its start can be read.
+    """
+    return EvalLog(path) if FileHead(path).kind == "zip" else JsonLog(path)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """Return the `InputError` for a header that cannot be read."""
+    what = error.what if isinstance(error, InputError) else " ".join(str(error).split())[:120]
+    return InputError(f"the header cannot be read: {what}", where=str(path), remedy="is the file complete?")

@@ -1,0 +1,235 @@
+"""Read the scores, the prompt and the completions of a sample of Inspect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any
+
+import msgspec
+
+from howsure.logs.base import (
+    COUNTED_AS_WRONG,
+    UNSCORED,
+    PromptFields,
+    RowBuilder,
+    ScoreFields,
+    mark_missing,
+    parse_score,
+)
+from howsure.logs.inspect.log_file import InspectLog, Message, Sample, SampleOutput, SampleScore, SampleSummary
+
+#: A scorer, and the key of its value where that is a dict or a list.
+ScorerPlace = tuple[str, str | None]
+
+#: Reasons why no answer was parsed, which Inspect's own scorers write beside a score of 0.
+_NO_ANSWER = frozenset({"invalid_response_format", "no_response"})
+#: Letters to which Inspect gives a number: correct, incorrect, partial, no answer.
+_VALUED_LETTERS = frozenset("CIPN")
+_ATTACHMENT = "attachment://"
+
+
+def list_scorers(log: InspectLog) -> dict[str, ScorerPlace]:
+    """Return the scores that can be read, by name: a scorer, or one key of its value; reported ones come first."""
+    places: dict[str, ScorerPlace] = {}
+    for summary in log.summaries.values():
+        for scorer, score in _list_scores(summary, log).items():
+            if isinstance(score.value, dict):
+                places.update({f"{scorer}/{key}": (scorer, key) for key in score.value})
+            elif isinstance(score.value, list):
+                places.update({f"{scorer}/{i}": (scorer, str(i)) for i in range(len(score.value))})
+            elif scorer not in places:
+                places[scorer] = scorer, None
+    # A scorer that returned a dict for some samples has no number of its own, although it left others unscored.
+    with_keys = {scorer for scorer, key in places.values() if key is not None}
+    places = {name: place for name, place in places.items() if place[1] is not None or place[0] not in with_keys}
+    results = log.header.results
+    if results is None:
+        return places
+    reported = [(score.name, score.scorer) for score in results.scores]
+    if results.headline:
+        reported.insert(0, (results.headline.score or "", results.headline.scorer))
+    names = [name for score, scorer in reported for name in (f"{scorer}/{score}", score) if name in places]
+    # A scorer without metrics beside one with metrics makes something for people to look at, such as a diff.
+    has_metrics = any(score.metrics for score in results.scores)
+    without = {score.name for score in results.scores if has_metrics and not score.metrics}
+    sorted_names = sorted(dict.fromkeys((*names, *places)), key=lambda name: name in without)
+    return {name: places[name] for name in sorted_names}
+
+
+def _list_scores(summary: SampleSummary, log: InspectLog) -> dict[str, SampleScore]:
+    """Return the scores of a sample by scorer."""
+    if summary.score is None:
+        return summary.scores or {}
+    results = log.header.results
+    return {results.scores[0].name if results and results.scores else "score": summary.score}
+
+
+def find_grades(log: InspectLog, scorer: ScorerPlace | None) -> str:
+    """Return the letters of a scorer if they are grades, such as A to D: others than C, I, P and N, which have values.
+
+    Inspect counts the grade C as right and the others as wrong, which is no score of anything.
+    """
+    values = (_find_score(summary, scorer)[1] for summary in log.summaries.values())
+    letters = {value.upper() for value in values if _is_letter(value)}
+    return ", ".join(sorted(letters)) if letters - _VALUED_LETTERS else ""
+
+
+def score_sample(
+    sample: SampleSummary, scorer: ScorerPlace | None, build: RowBuilder, *, grades: str = ""
+) -> tuple[ScoreFields, str | None]:
+    """Return the score of a sample, or why there is none, and its answer; `grades` is what `find_grades` returns."""
+    result, value = _find_score(sample, scorer)
+    score, fault = _parse_value(value, grades)
+    if sample.error:
+        if score is None:
+            build.count("[sample|samples] failed and [has|have] no score; the harness left [it|them] out too")
+        elif score == 0:
+            build.count(f"[error|errors] that the harness {COUNTED_AS_WRONG}")
+        else:
+            build.count(
+                "[sample has|samples have] an error and a score, which the harness counted: [it "
+                "is|they are] missing here"
+            )
+        return {"score": None, "status": "error", "error": _format_error(sample.error)}, None
+    if fault:
+        what = (
+            f"[a letter grade|letter grades] ({grades}), not [a number|numbers]" if grades else "not [a number|numbers]"
+        )
+        build.count(f"[score is|scores are] {what}: [it is an error|they are errors] here; --scorer may read another")
+        return {"score": None, "status": "error", "error": fault}, None
+    if result is None or score is None:
+        if scorer is None:
+            build.count("[sample was|samples were] not scored")
+            return {"score": None, "status": UNSCORED}, None
+        build.count("[sample was|samples were] not scored: [it is|they are] missing")
+        return {"score": None, **mark_missing("the scorer gave no score")}, None
+    if sample.limit:
+        build.count(
+            "[sample|samples] reached a limit (tokens, messages, time) and [was|were] scored without being complete"
+        )
+    if (isinstance(value, str) and value.strip().upper() == "N") or (score == 0 and result.reason in _NO_ANSWER):
+        return {"score": score, "status": "unparsed"}, None
+    return {"score": score, "status": "ok"}, as_text(result.answer) or None
+
+
+def _parse_value(value: Any, grades: str) -> tuple[float | None, str | None]:
+    """Return the score, and what is wrong with the value where it is none."""
+    if not (grades and _is_letter(value)):
+        with contextlib.suppress(ValueError):
+            return parse_score(value), None
+    return None, f"scoring: {value!r:.100} is no score"
+
+
+def _is_letter(value: object) -> bool:
+    """Return whether the value is a single letter."""
+    return isinstance(value, str) and len(value) == 1 and value.isalpha()
+
+
+def _find_score(sample: SampleSummary, scorer: ScorerPlace | None) -> tuple[SampleScore | None, Any]:
+    """Return the result of a scorer, and its value."""
+    result = (sample.scores or {}).get(scorer[0]) if scorer else None
+    result = sample.score if result is None else result
+    value = result.value if result else None
+    if scorer and scorer[1] is not None:
+        if isinstance(value, dict):
+            value = value.get(scorer[1])
+        elif isinstance(value, list):
+            value = value[int(scorer[1])] if int(scorer[1]) < len(value) else None
+    return result, value
+
+
+def _format_error(error: Any) -> str:
+    """Return `reason: message` of an error, which Inspect writes as RuntimeError('...')."""
+    message = error.get("message") if isinstance(error, dict) else error
+    text = " ".join(str(message).split())
+    name, bracket, rest = text.partition("(")
+    if bracket and name.isidentifier():
+        return f"{name}: {rest.removesuffix(')').strip(chr(39) + chr(34)) or 'no message'}"[:300]
+    return f"error: {text or 'no message'}"[:300]
+
+
+def as_text(value: object) -> str | None:
+    """Return a value as a text; None if there is no value."""
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def resolve_attachment(text: str, attachments: Mapping[str, str]) -> str:
+    """Return a long text that is kept beside the sample, or the text itself."""
+    return attachments.get(text.removeprefix(_ATTACHMENT), text) if text.startswith(_ATTACHMENT) else text
+
+
+def completion_of(sample: SampleOutput, i: int) -> str | None:
+    """Return the text of completion i from 0; None where there is none."""
+    if i == 0 and sample.output.completion:
+        text = sample.output.completion
+    elif i < len(sample.output.choices):
+        text = _join_text_parts(sample.output.choices[i].message.content)
+    else:
+        return None
+    return resolve_attachment(text, sample.attachments) if isinstance(sample, Sample) else text
+
+
+def prompt_fields(sample: Sample) -> PromptFields:
+    """Return target, choices and messages of a sample; several right answers are a JSON list."""
+    targets = [sample.target] if isinstance(sample.target, str) else sample.target
+    texts = [resolve_attachment(text, sample.attachments) for text in targets]
+    return {
+        "target": texts[0] if len(texts) == 1 else msgspec.json.encode(texts).decode(),
+        "choices": tuple(resolve_attachment(text, sample.attachments) for text in sample.choices or ()),
+        "messages": _list_messages(sample),
+    }
+
+
+def first_messages(sample: Sample) -> list[list[str]]:
+    """Return role and text of the messages before the first reply."""
+    messages = takewhile(lambda message: message.role != "assistant", sample.messages)
+    return [[message.role, _format_message(message, sample.attachments)] for message in messages]
+
+
+def _list_messages(sample: Sample) -> tuple[dict[str, str], ...]:
+    """Return the messages before the last completion: the question, or all turns of a conversation up to it."""
+    messages = sample.messages
+    written = [choice.message.id for choice in sample.output.choices if choice.message.id is not None]
+    last = [i for i, message in enumerate(messages) if message.id in written and message.role == "assistant"]
+    if last:
+        messages = messages[: last[-1]]
+    elif sample.output.choices and messages and messages[-1].role == "assistant":
+        messages = messages[:-1]
+    if not messages:
+        messages = [Message(role="user", content=sample.input)] if isinstance(sample.input, str) else sample.input
+    return tuple(
+        {"role": message.role, "content": _format_message(message, sample.attachments)} for message in messages
+    )
+
+
+def _format_message(message: Message, attachments: Mapping[str, str]) -> str:
+    """Return the text of a message, with its other parts and its tool calls in brackets."""
+    parts = message.content if isinstance(message.content, list) else [message.content]
+    texts = [_format_part(part, attachments) for part in parts]
+    calls = message.tool_calls if isinstance(message.tool_calls, list) else []
+    texts += [f"[tool call: {call.get('function', '?')}]" for call in calls if isinstance(call, dict)]
+    return "\n".join(text for text in texts if text)
+
+
+def _format_part(part: Any, attachments: Mapping[str, str]) -> str:
+    """Return a part of a message: its text, or its type in brackets."""
+    if isinstance(part, str):
+        return resolve_attachment(part, attachments)
+    if not isinstance(part, dict):
+        return ""
+    text = part.get("text")
+    if part.get("type") == "text" and isinstance(text, str):
+        return resolve_attachment(text, attachments)
+    return f"[{part.get('type', 'content')}]"
+
+
+def _join_text_parts(content: Any) -> str:
+    """Return the text parts of a completion, one per line as Inspect joins them, without reasoning and images."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(
+        str(part.get("text", "")) for part in parts if isinstance(part, dict) and part.get("type") == "text"
+    )

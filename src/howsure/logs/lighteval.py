@@ -1,0 +1,461 @@
+"""Read logs of lighteval: `details_TASK|SHOTS_DATE.parquet`, with the results json of the run.
+
+A row of the file is one question with its K completions and the metrics of all of them together: avg@n, pass@k. So
+with K = 1 a metric is the score of the generation, and with more it is the score of none. Three layouts are read:
+columns doc, model_response and metric; the same between underscores; and the flat one of 2023-24 (full_prompt,
+predictions, gold, metrics). Nested parts are structs, or text of JSON or of Python literals.
+
+Details are in `details/MODEL/DATE/`, totals in `results/MODEL/`. In a repository of details on the Hub, which has the
+model in its name, totals are above the folders with dates. Files in one folder are found too.
+
+The record of `--columns` is a row: `doc.id`, `doc.specific.subject`.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from howsure.errors import InputError
+from howsure.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogReader,
+    LogRow,
+    Note,
+    PromptFields,
+    ReadOptions,
+    RowBuilder,
+    RowKey,
+    as_mapping,
+    format_choice,
+    parse_score,
+)
+from howsure.logs.file_formats import FileHead, read_json
+from howsure.safe_text import inflect_text
+from howsure.store.manifest import ModelRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NESTED = frozenset({"doc", "model_response", "metric"})
+_FLAT = frozenset({"full_prompt", "predictions", "metrics"})
+#: Fields that are read of each part; token ids and logits, the largest part of a file, are never read.
+_LEAVES = {
+    "doc": ("id", "task_name", "query", "choices", "gold_index", "num_samples"),
+    "model_response": ("input", "text", "logprobs"),
+}
+#: Fields of these that are read only if texts are read.
+_TEXTS = frozenset({"model_response.input"})
+#: Number of rows that are read at once.
+_BATCH = 256
+_Record = dict[str, Any]
+#: Keys of a results json; that of lm-evaluation-harness has no config_general.
+_TOTALS_KEYS = frozenset({"config_general", "results"})
+_DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
+_FILE_NAME = re.compile(rf"details_(?P<task>.+)_(?P<date>{_DATE})\.parquet")
+_RENAMED = {"max_new_tokens": "max_tokens"}
+
+
+class LightevalReader(LogReader):
+    """Reads details of lighteval, one row for each completion."""
+
+    name = "lighteval"
+
+    def recognises(self, head: FileHead) -> bool:
+        """Return whether it has the columns of details, or is the results json that stands for those of its run."""
+        if head.kind == "json":
+            return head.keys >= _TOTALS_KEYS
+        names = {name.strip("_") for name in head.keys}
+        return head.kind == "parquet" and (names >= _NESTED or names >= _FLAT)
+
+    def members(self, path: Path) -> Sequence[Path]:
+        """Return the file itself; for a results json, the details of its run."""
+        if FileHead(path).kind != "json":
+            return (path,)
+        path = path.resolve()
+        files = set(path.parent.glob("*.parquet")) | set(path.parent.glob("*/*.parquet"))
+        for above in path.parents:
+            if above.name == "results":
+                files |= set((above.parent / "details" / path.parent.relative_to(above)).glob("*/*.parquet"))
+                break
+        details = [
+            file for file in sorted(files) if self.recognises(FileHead(file)) and _find_run(file).results == path
+        ]
+        if not details:
+            remedy = "run it with --save-details"
+            raise InputError("these are totals without details", where=str(path), remedy=remedy)
+        return details
+
+    def describe(self, path: Path) -> LogInfo:
+        """Return what the results json states, and the metrics and the number of completions of the first question."""
+        run, first = _find_run(path), _read_first(path)
+        n_completions = len(_list_completions(first)) or 1
+        return LogInfo(
+            run=run.id,
+            models={
+                run.model: ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=n_completions)
+            },
+            benchmarks={run.benchmark: run.source},
+            scorers=tuple(_list_scorers(first)),
+            created=run.created,
+        )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield the completions of each question."""
+        run = _find_run(path)
+        for line in run.notes:
+            build.note(line)
+        scorers = _list_scorers(_read_first(path))
+        if not scorers:
+            raise InputError("it has no metric that is a number for each question", where=str(path))
+        questions = _QuestionReader(build, run, build.choose_scorer(scorers))
+        for record in _read_records(path, build.options, build.note):
+            yield from questions.read(record)
+        questions.note_counts()
+
+
+def _read_first(path: Path) -> _Record:
+    """Return the first question."""
+    first = next(_read_records(path, ReadOptions(), lambda _: None), None)
+    if first is None:
+        raise InputError("there is no question in it", where=str(path), remedy="is the file complete?")
+    return first
+
+
+def _list_scorers(record: _Record) -> list[str]:
+    """Return the metrics that are a number, or nothing, for the question."""
+    scorers = []
+    for name, value in as_mapping(record.get("metric")).items():
+        try:
+            parse_score(value)
+        except ValueError:
+            continue
+        scorers.append(str(name))
+    return scorers
+
+
+class _QuestionReader:
+    """Turns questions into rows."""
+
+    def __init__(self, build: RowBuilder, run: _LightevalRun, metric: str) -> None:
+        self._build, self._run, self._metric = build, run, metric
+        n = re.search(r"\bn=(\d+)", metric)
+        #: The metric avg@n:n=1, beside a metric that needs more completions, scores only the first completion.
+        self._is_of_first = n is not None and int(n[1]) == 1
+        #: Number of questions by their number of completions.
+        self._sizes: Counter[int] = Counter()
+        self._most = 0
+
+    def read(self, record: _Record) -> Iterator[LogRow]:
+        """Yield the generations of one question."""
+        build = self._build
+        key = build.rename_duplicate(build.map_columns(self._key(record), record))
+        score = build.metric_fields(self._metric, as_mapping(record.get("metric")).get(self._metric))
+        texts = _list_completions(record)
+        n_wanted = as_mapping(record.get("doc")).get("num_samples")
+        self._sizes[len(texts)] += 1
+        self._most = max(self._most, len(texts), n_wanted if isinstance(n_wanted, int) and texts else 0)
+        prompt = _parse_prompt(record) if build.texts else PromptFields()
+        if len(texts) > 1 and not self._is_of_first:
+            if build.options.scorer is not None:
+                build.count(
+                    f"[score|scores] ({self._metric}) [is|are] of all completions: each is read as one generation"
+                )
+                for text in texts:
+                    build.identical.add(key[:4], text if isinstance(text, str) else None)
+                yield build.row(key, generation=1, **score, **prompt)
+                return
+            score = {"status": UNSCORED}
+        if not texts:
+            answer = _choose_most_likely(record, score.get("score"))
+            yield build.row(key, generation=1, answer=answer, **score, **prompt)
+        for generation, text in enumerate(texts, 1):
+            completion = text if isinstance(text, str) else None
+            if completion is None:
+                score = {"status": "error", "error": "empty: no completion was kept"}
+                build.count(
+                    "[completion is|completions are] missing, which the harness scored all the same: [it "
+                    "is an error|they are errors]"
+                )
+            elif not completion:
+                build.count("[completion is|completions are] empty; a failed request looks the same in this log")
+            yield build.row(key, completion=completion, generation=generation, **score, **prompt)
+            score = {"status": UNSCORED}
+
+    def _key(self, record: _Record) -> RowKey:
+        """Return the key of the rows of a question."""
+        doc = as_mapping(record.get("doc"))
+        name = doc.get("id")
+        if name is None or name == "":
+            name = hashlib.sha256(repr(doc.get("query")).encode(errors="replace")).hexdigest()[:16]
+        return RowKey(self._run.benchmark, self._run.model, str(name))
+
+    def note_counts(self) -> None:
+        """Note what the questions do not contain."""
+        note, n_questions = self._build.note, self._sizes.total()
+        if self._most > 1 and self._is_of_first:
+            note(f"only the first of {self._most} completions was scored: howsure rescore scores the others")
+        elif self._most > 1 and self._build.options.scorer is None:
+            note(f"only {self._metric} of {self._most} completions is kept: howsure rescore scores each")
+        if n_fewer := sum(n for size, n in self._sizes.items() if size < self._most):
+            note(f"{n_fewer} of {n_questions} questions have fewer than {self._most} completions")
+        if self._most > 1 and self._run.is_greedy:
+            note(f"decoding was greedy: the {self._most} completions of a question are copies")
+        if (n_missing := self._run.n_questions - n_questions) > 0:
+            note(f"{n_missing} of the {self._run.n_questions} questions of the run are not in it")
+
+
+def _read_records(path: Path, options: ReadOptions, note: Note) -> Iterator[_Record]:
+    """Yield the rows by their parts; a file that breaks off is noted.
+
+    Raises
+    ------
+    InputError
+        When no row can be read.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    n_read, n_rows = 0, None
+    try:
+        with parquet.ParquetFile(path) as file:
+            n_rows = file.metadata.num_rows
+            for batch in file.iter_batches(batch_size=_BATCH, columns=_list_leaves(file.schema_arrow, options)):
+                for record in batch.to_pylist():
+                    n_read += 1
+                    yield _convert_layout(record)
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        why = " ".join(str(error).split())[:120]
+        if not n_read:
+            raise InputError(f"cannot be read: {why}", where=str(path), remedy="is the file complete?") from error
+        note(f"it breaks off after {n_read} of {n_rows} questions ({why}): the rest is lost")
+    else:
+        if n_read != n_rows:
+            note(f"{n_read} {inflect_text('[question is|questions are]', n_read)} in it where it states {n_rows}")
+
+
+def _list_leaves(schema: pa.Schema, options: ReadOptions) -> list[str]:
+    """Return the leaves to read; a part that is text is read completely."""
+    leaves = []
+    fields = set(options.columns.values())
+    for column in schema:
+        name = column.name.strip("_")
+        if name not in _LEAVES or not hasattr(column.type, "fields") or not column.type.num_fields:
+            leaves.append(column.name)
+            continue
+        wanted = {f"{name}.{leaf}" for leaf in _LEAVES[name]} - (frozenset() if options.texts else _TEXTS)
+        wanted |= {field for field in fields if field.startswith(f"{name}.")}
+        leaves += [f"{column.name}.{field.partition('.')[2]}" for field in sorted(wanted)]
+    return leaves
+
+
+def _convert_layout(row: _Record) -> _Record:
+    """Return a row in the current layout."""
+    record = {name.strip("_"): _parse_literal(value) for name, value in row.items()}
+    if "model_response" not in record:
+        predictions = record.get("predictions")
+        answers = predictions if isinstance(predictions, list) else [predictions]
+        is_text = all(isinstance(text, str) or text is None for text in answers)
+        record["model_response"] = {"input": record.get("full_prompt"), "text" if is_text else "logprobs": answers}
+        record["doc"] = {name: record.get(name) for name in ("choices", "gold_index", "gold")}
+        record["doc"] |= {"query": record.get("example") or record.get("full_prompt"), "id": record.get("sample_id")}
+        record["metric"] = record.get("metrics")
+    return record
+
+
+def _parse_literal(value: Any) -> Any:
+    """Return the value of a nested part that was written as text: JSON, or a Python literal, which is not evaluated."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    for parse in (msgspec.json.decode, ast.literal_eval):
+        try:
+            return parse(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value
+
+
+def _list_completions(record: _Record) -> list[object]:
+    """Return the K texts before any post-processing; none where likelihoods were compared."""
+    texts = as_mapping(record.get("model_response")).get("text")
+    return texts if isinstance(texts, list) else [texts] if isinstance(texts, str) else []
+
+
+def _list_gold_indices(doc: Mapping[str, object]) -> list[int]:
+    """Return the indices of the right choices."""
+    gold = doc.get("gold_index")
+    return [index for index in (gold if isinstance(gold, list) else [gold]) if isinstance(index, int)]
+
+
+def _parse_prompt(record: _Record) -> PromptFields:
+    """Return messages, choices and target; the choices of a question with a written answer are its right answers."""
+    doc = as_mapping(record.get("doc"))
+    texts = doc.get("choices")
+    choices = [str(text).strip() for text in texts] if isinstance(texts, list) else []
+    is_choice = not _list_completions(record)
+    indices = [index for index in _list_gold_indices(doc) if 0 <= index < len(choices)]
+    targets = [format_choice(index) if is_choice else choices[index] for index in indices]
+    prompt = _parse_literal(as_mapping(record.get("model_response")).get("input") or doc.get("query"))
+    messages: tuple[dict[str, str], ...] | None
+    if isinstance(prompt, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in prompt):
+        messages = tuple({"role": str(turn.get("role", "user")), "content": str(turn["content"])} for turn in prompt)
+    else:
+        messages = ({"role": "user", "content": str(prompt)},) if prompt else None
+    target = " | ".join(targets) or None
+    return {"messages": messages, "choices": tuple(choices) if is_choice else (), "target": target}
+
+
+def _choose_most_likely(record: _Record, score: float | None) -> str | None:
+    """Return the letter of the choice with the largest log-likelihood, if the score agrees that it was the answer."""
+    logs = as_mapping(record.get("model_response")).get("logprobs")
+    if not isinstance(logs, list) or len(logs) < 2 or not all(isinstance(log, (int, float)) for log in logs):
+        return None
+    best = max(range(len(logs)), key=logs.__getitem__)
+    is_right = best in _list_gold_indices(as_mapping(record.get("doc")))
+    return format_choice(best) if score == float(is_right) else None
+
+
+class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The metadata of one task of a run."""
+
+    task: str
+    """With the number of examples in the prompt: `gsm8k|5`."""
+    model: str
+    results: Path | None = None
+    totals: Mapping[str, Any] = {}
+    date: str = ""
+    notes: tuple[str, ...] = ()
+    """Lines about metadata that had to be guessed."""
+
+    @property
+    def benchmark(self) -> str:
+        """The task without the number of examples in the prompt and the flag that older versions added to it."""
+        return re.sub(r"(\|\d+)+$", "", self.task) or self.task
+
+    @property
+    def source(self) -> dict[str, object]:
+        """The metadata of the source of the benchmark."""
+        names = ("hf_repo", "hf_subset", "evaluation_splits", "version")
+        source = {name: self._config.get(name) for name in names}
+        source |= {"task": self.task, "lighteval": as_mapping(self.totals.get("config_general")).get("lighteval_sha")}
+        if shots := re.search(r"\|(\d+)", self.task.removeprefix(self.benchmark)):
+            source["num_fewshot"] = int(shots[1])
+        return {name: value for name, value in source.items() if value is not None}
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Decoding settings of the results json."""
+        general = as_mapping(self.totals.get("config_general"))
+        parameters = as_mapping(as_mapping(general.get("model_config")).get("generation_parameters"))
+        parameters = parameters or as_mapping(general.get("generation_parameters"))
+        return {_RENAMED.get(name, name): value for name, value in parameters.items() if value is not None}
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether decoding was set to be deterministic."""
+        return self.settings.get("temperature") in (0, 0.0)
+
+    @property
+    def n_questions(self) -> int:
+        """Number of questions that were evaluated; 0 where it is not known."""
+        n = self._config.get("effective_num_docs")
+        return n if isinstance(n, int) else 0
+
+    @property
+    def created(self) -> str:
+        """When the run was started, as ISO 8601; empty where it is not stated."""
+        day, _, clock = self.date.partition("T")
+        return f"{day}T{clock.replace('-', ':')}" if clock else ""
+
+    @property
+    def id(self) -> str:
+        """A hash of what identifies the run, since the harness makes no id."""
+        general = as_mapping(self.totals.get("config_general"))
+        parts = [self.task, self.model, general.get("start_time"), self.date, sorted(self.settings.items(), key=str)]
+        return hashlib.sha256(repr(parts).encode(errors="replace")).hexdigest()[:16]
+
+    @property
+    def _config(self) -> Mapping[str, Any]:
+        """The configuration of the task."""
+        configs = as_mapping(self.totals.get("config_tasks"))
+        return as_mapping(configs.get(self.task) or configs.get(self.benchmark))
+
+
+def _find_run(path: Path) -> _LightevalRun:
+    """Return the run of a file of details, by the task that the first question names and the date in the path."""
+    task = as_mapping(_read_first(path).get("doc")).get("task_name")
+    match = _FILE_NAME.fullmatch(path.name)
+    dated = re.fullmatch(_DATE, path.resolve().parent.name)
+    date = match["date"] if match else dated[0] if dated else ""
+    candidates = list(_read_totals(path))
+    candidates = [pair for pair in candidates if date and date in pair[0].name] or candidates
+    name = task if task and isinstance(task, str) else match["task"] if match else ""
+    candidates = [pair for pair in candidates if not name or name in _list_tasks(pair[1])]
+    notes = []
+    results, totals = candidates[0] if len({_find_model(totals) for _, totals in candidates}) == 1 else (None, {})
+    if len(candidates) > 1:
+        notes.append(f"{len(candidates)} results json could be its own{': the first is read' if results else ''}")
+    if not name and results and len(_list_tasks(totals)) == 1:
+        name = next(iter(_list_tasks(totals)))
+    if not name:
+        name = path.stem
+        notes.append(f"no task is named: the benchmark {name!r} is the file's name")
+    model = _find_model(totals)
+    if not model:
+        model = _model_of_path(path.resolve())
+        notes.append(f"no results json names the model: {model!r} is what its folders are called")
+    return _LightevalRun(task=name, model=model, results=results, totals=totals, date=date, notes=tuple(notes))
+
+
+def _list_folders(path: Path) -> Iterator[Path]:
+    """Yield where totals of these details may be: beside them, above the date, or in the parallel tree of results."""
+    path = path.resolve()
+    yield path.parent
+    yield path.parent.parent
+    for above in path.parents:
+        if above.name == "details":
+            yield above.parent / "results" / path.parent.parent.relative_to(above)
+            return
+
+
+def _read_totals(path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield every results json that may be its own, without damaged ones and those of other programs."""
+    for folder in _list_folders(path):
+        for file in sorted(folder.glob("*.json")):
+            head = FileHead(file)
+            if head.kind == "json" and head.keys >= _TOTALS_KEYS:
+                try:
+                    yield file, read_json(file, dict[str, Any])
+                except InputError:
+                    continue
+
+
+def _list_tasks(totals: Mapping[str, Any]) -> set[str]:
+    """Return the tasks of a results json."""
+    return {name for part in ("results", "config_tasks") for name in as_mapping(totals.get(part))} - {"all"}
+
+
+def _find_model(totals: Mapping[str, Any]) -> str:
+    """Return the model that a results json names; empty where it names none."""
+    general = as_mapping(totals.get("config_general"))
+    names = (general.get("model_name"), as_mapping(general.get("model_config")).get("model_name"))
+    return next((name for name in names if isinstance(name, str) and name), "")
+
+
+def _model_of_path(path: Path) -> str:
+    """Return the model that the path names: `details/ORG/MODEL/DATE/`, or `details_ORG__MODEL`."""
+    for above in path.parents:
+        if above.name == "details" and path.parent.parent != above.parent:
+            inside = path.parent.relative_to(above)
+            return str(inside.parent if re.fullmatch(_DATE, inside.name) else inside)
+        if above.name.startswith("details_"):
+            return above.name.removeprefix("details_").removesuffix("_private").replace("__", "/")
+    return path.parent.name or "model"

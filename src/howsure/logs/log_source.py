@@ -1,0 +1,188 @@
+"""Read a log of another program as cells, cubes, runs and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from howsure.errors import InputError, describe_omission
+from howsure.logs.base import UNSCORED, LogRow
+from howsure.logs.log_names import DistinctLog
+from howsure.rows import grouping, rows_to_cells
+from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["LogSource"]
+
+#: Number of rows that are converted to Arrow at a time.
+_BATCH = 20_000
+_COLUMNS = (
+    "benchmark",
+    "model",
+    "question",
+    "variant",
+    "generation",
+    "score",
+    "answer",
+    "cluster",
+    "created",
+    *USAGE_COLUMNS,
+)
+
+
+class LogSource:
+    """One log of another program, which is read once and stored in memory without its texts.
+
+    Parameters
+    ----------
+    log
+        The log, with its reader, its options and the names under which it is read.
+    most_generations
+        Only the first so many generations of each cell are read; None reads all.
+    is_optional
+        Whether a log that cannot be read is left out with a note, such as one of many in a folder; else it is an error.
+
+    Attributes
+    ----------
+    path, reader, options, info
+        Those of `log`.
+    notes
+        What the log does not contain or what could not be read, a line each; empty until its rows were read.
+    benchmarks_of_notes
+        Empty: each note is about all that the log holds.
+    fault
+        Why an optional log was left out; None where it was read.
+    given_at
+        Index, among the paths and frames that were given, of the one that it was found at.
+    """
+
+    given_at = 0
+
+    def __init__(self, log: DistinctLog, *, most_generations: int | None = None, is_optional: bool = False) -> None:
+        self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
+        self.reader, self.path, self.info, self.options = log.reader, log.path, log.info, log.options
+        self.notes: list[str] = []
+        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.fault: InputError | None = None
+
+    def cells(self) -> list[Cells]:
+        """Return the cells, one object per benchmark."""
+        return rows_to_cells.make_cells(self.rows, where=str(self.path)) if self.rows.num_rows else []
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each generation, by benchmark."""
+        if not self.rows.num_rows:
+            return {}
+        days = rows_to_cells.find_days(self.rows, self.info.created)
+        return rows_to_cells.make_runs(self.rows, where=str(self.path), days=days)
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant, one cube per benchmark.
+
+        Raises
+        ------
+        InputError
+            When `dimensions` or `wide` is given: a log states no values of its variants.
+        """
+        if dimensions or wide:
+            what = "--wide is of tables" if wide else f"a log has no dimension {dimensions[0]!r}"
+            raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
+        return rows_to_cells.make_cubes(self.rows, where=str(self.path)) if self.rows.num_rows else []
+
+    def manifest(self) -> dict[str, object]:
+        """Return what the log states of itself, in the form of the manifest of a run folder."""
+        labels = self.log.names.models
+        models = {labels.get(label, label): msgspec.to_builtins(model) for label, model in self.info.models.items()}
+        benchmarks = self.log.describe_benchmarks()
+        return {"created": self.info.created, "benchmarks": benchmarks, "models": models, "source": self.reader.name}
+
+    def generations(self, *, texts: bool = True) -> Iterator[LogRow]:
+        """Yield every generation, with its texts and under its new names."""
+        options = msgspec.structs.replace(self.options, texts=texts)
+        try:
+            for row in self.reader.rows(self.path, options, lambda _: None):
+                yield self.log.names.rename(row)
+        except InputError:
+            if not self.is_optional:
+                raise
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The scored and failed generations, without texts.
+
+        The column "answer" is left out of a log that keeps no answer, and "cluster" of one that
+        states none.
+        """
+        try:
+            return self._read_rows()
+        except InputError as error:
+            if not self.is_optional:
+                raise
+            self.fault = error
+            self.notes.append(describe_omission(error))
+        return _make_schema().empty_table()
+
+    def read_answers(self) -> pa.Table | None:
+        """Return the rows with answers that the log keeps beside its texts only; None where it keeps none."""
+        if not self.reader.has_answers_with_texts or not self.rows.num_rows:
+            return None
+        table = self._read_rows(texts=True)
+        return table if "answer" in table.column_names else None
+
+    def _read_rows(self, *, texts: bool = False) -> pa.Table:
+        """Return the rows of the log."""
+        import pyarrow as pa
+
+        schema = _make_schema()
+        notes: list[str] = []
+        options = msgspec.structs.replace(self.options, texts=texts)
+        rows = self.reader.rows(self.path, options, notes.append)
+        batches = []
+        n_unscored = n_unjudged = 0
+        while read := list(islice(rows, _BATCH)):
+            batch = [self.log.names.rename(row) for row in read if row.status != UNSCORED]
+            n_unscored += len(read) - len(batch)
+            n_unjudged += sum(row.score is None and has_scoring_error(row.error) for row in batch)
+            columns = {name: [getattr(row, name) for row in batch] for name in _COLUMNS}
+            batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
+        table = pa.Table.from_batches(batches, schema=schema)
+        table = grouping.keep_first_rows(table, self.most_generations, str(self.path))
+        if not table.num_rows and self.options.superseded:
+            return table
+        if not table.num_rows or (n_unjudged and table["score"].null_count == table.num_rows):
+            raise _describe_no_score(str(self.path), notes, n_unscored + n_unjudged)
+        if not texts:
+            self.notes += notes
+        if table["answer"].null_count == table.num_rows:
+            # The log does not state for any generation whether its answer could be parsed.
+            table = table.drop_columns("answer")
+        # Without a field that is mapped to it, few logs state clusters, such as the turns of a conversation.
+        has_clusters = "cluster" in self.options.columns or table["cluster"].null_count < table.num_rows
+        return table if has_clusters else table.drop_columns("cluster")
+
+
+def _make_schema() -> pa.Schema:
+    """Return the names and types of the columns of the rows."""
+    import pyarrow as pa
+
+    types = {"generation": pa.int64(), "score": pa.float64(), "created": pa.float64(), "attempts": pa.int64()}
+    types |= {"prompt_tokens": pa.float64(), "completion_tokens": pa.float64()}
+    return pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
+
+
+def _describe_no_score(where: str, notes: Sequence[str], n_unscored: int) -> InputError:
+    """Return the error for a log without any score, with the remedy that fits what the log contains."""
+    if n_unscored:
+        remedy = "howsure rescore scores the completions that it keeps"
+        return InputError("the log has no score", where=where, remedy=remedy)
+    why = f": {notes[0]}" if notes else ""
+    return InputError(f"no samples are kept{why}", where=where, remedy="give the log of a run that kept its samples")

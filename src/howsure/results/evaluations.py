@@ -1,0 +1,535 @@
+"""Read results at paths and in frames once, and return them as cells, cubes, runs, answers or texts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.results.merging import compare_sources, drop_earlier_cells, join_runs, merge_cubes, share_clusters
+from howsure.results.run_source import is_judged
+from howsure.results.sources import Data, Source, check_no_mapping, find_sources
+from howsure.rows.frames import is_frame
+from howsure.rows.rows_to_cells import flatten_cube, merge_cells
+from howsure.stats.core.cells import Cells
+from howsure.stats.core.cube import Cube
+from howsure.stats.repeats import describe_dependence
+
+if TYPE_CHECKING:
+    from howsure.results.texts import QuestionTexts
+    from howsure.stats.core.cells import IntArray
+    from howsure.stats.prompts import VariantAnswers
+    from howsure.stats.questions import AnswerCounts
+
+__all__ = ["Evaluations", "open_or_list", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
+
+Part = TypeVar("Part", Cells, Cube)
+#: Numbers, and the name that a file gives its model, in which lines of one kind differ.
+_DIFFERENT = re.compile(r"\d[\d.,]*|(?<=it is called )'[^']*'")
+_LEADING_NUMBER = re.compile(r"\d+(?= )")
+
+
+def read(
+    given: Data,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    generations: int | None = None,
+    dimensions: Sequence[str] = (),
+    wide: bool = False,
+    engine: str | None = None,
+    master: str | None = None,
+    benchmark: str | None = None,
+    benchmarks: Sequence[str] = (),
+    model: str | None = None,
+    scale: float | None = None,
+) -> Evaluations:
+    """Read run folders, logs of other programs, tables and frames.
+
+    The call finds the sources at the paths; each source is read when its results are first needed.
+
+    Parameters
+    ----------
+    given
+        Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables;
+        a name may be a glob, or an address such as s3://bucket/rows.parquet. Frames are those of pandas, polars,
+        pyarrow, DuckDB and PySpark; the latter is reduced on its cluster.
+    columns
+        Mapping from our column names to the columns of tables, where these have other names than
+        `rows.columns.ALIASES`, or to the fields of a log, such as `metadata.passage`.
+    scorer
+        Name of the score to read from logs with several scores, and from run folders that were scored again.
+    generations
+        Largest number of generations to read for each model, question and variant: those with the lowest numbers. None
+        reads all.
+    dimensions
+        Columns of tables with the values of the variants. Without a column for the variant, each combination of values
+        is a variant. Run folders store their dimensions.
+    wide
+        Whether tables have a row per variant and a column per model; see `rows.tidy.melt_models`.
+    engine
+        "spark" to read every path with Spark; None reads with DuckDB.
+    master
+        Address of the Spark cluster.
+    benchmark
+        One name for the benchmark of everything that is read, whatever files and logs call it: question ids that agree
+        are the same questions.
+    benchmarks
+        Names of the benchmarks that are read; () reads all of them. With `benchmark`, the names that files and logs
+        have, as of a folder with several benchmarks of which one is to be joined with that of another program.
+    model
+        Name of the model of tables without a column that names it; None takes the name of the file or its folder.
+    scale
+        What scores of tables are divided by, such as 100; None divides scores that look like percent by 100, and says
+        so.
+
+    Returns
+    -------
+    Evaluations
+        The results, which every public function accepts; as a sequence, the `Cells` of each benchmark.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to read at a path, or `benchmarks` is a text.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"benchmark": ["b"] * 3, "model": ["m"] * 3, "question": ["1", "2", "3"], "score": [1, 0, 1]})
+    >>> [(cells.benchmark, cells.models, cells.n.tolist()) for cells in read(frame)]
+    [('b', ('m',), [[1, 1, 1]])]
+    """
+    if isinstance(benchmarks, str):
+        raise InputError(f"benchmarks is the text {benchmarks!r}", remedy=f"give a list: [{benchmarks!r}]")
+    sources = find_sources(
+        given,
+        columns=columns,
+        scorer=scorer,
+        generations=generations,
+        engine=engine,
+        master=master,
+        benchmark=benchmark,
+        selects=bool(benchmarks),
+        model=model,
+        scale=scale,
+    )
+    return Evaluations(sources, dimensions=dimensions, wide=wide, benchmark=benchmark, benchmarks=benchmarks)
+
+
+class Evaluations(Sequence[Cells]):
+    """Results of several sources, where those of the same benchmark are added up.
+
+    Each form (cells, cubes, runs, answers) is read once, when it is first needed. As a sequence it
+    holds the `Cells` of each benchmark.
+
+    Parameters
+    ----------
+    sources
+        Run folders, logs, tables and frames, as `find_sources` returns them.
+    dimensions, wide, benchmark, benchmarks
+        As for `read`.
+
+    Warns
+    -----
+    HowsureWarning
+        While results are read, for everything that limits their interpretation, such as generations that seem to be
+        copies of each other or retries until one was right (`stats.repeats.describe_dependence`).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> results = read(pa.table({"model": ["m", "m"], "question": ["1", "2"], "score": [1, 0]}))
+    >>> [cells.total.tolist() for cells in results]
+    [[[1.0, 0.0]]]
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        dimensions: Sequence[str] = (),
+        wide: bool = False,
+        benchmark: str | None = None,
+        benchmarks: Sequence[str] = (),
+    ) -> None:
+        self.sources, self.dimensions, self.wide, self.benchmark = tuple(sources), tuple(dimensions), wide, benchmark
+        self.benchmarks = tuple(benchmarks)
+        self._doubts: defaultdict[int, dict[str, str]] = defaultdict(
+            dict
+        )  # a line's benchmark, by the index of the source
+        self._benchmarks_of: dict[int, set[str]] = {}  # by the index of the source, once scores have been read
+        self._stored_names: list[set[str]] = [set()] * len(sources)  # as the sources name them, and read or not
+        self._emitted: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Evaluations({', '.join(str(source.path) for source in self.sources)})"
+
+    def __len__(self) -> int:
+        return len(self.cells())
+
+    @overload
+    def __getitem__(self, index: int) -> Cells: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Cells]: ...
+
+    def __getitem__(self, index: int | slice) -> Cells | list[Cells]:
+        return self.cells()[index]
+
+    def cells(self) -> list[Cells]:
+        """Return the cells of each benchmark, pooled over prompt variants.
+
+        Tables of scores of whole benchmarks, which `dimensions` or `wide` describe, have cells through their cubes.
+        """
+        return [cube.cells() for cube in self._cubes] if self._holds_benchmark_scores else list(self._cells)
+
+    def cubes(self) -> list[Cube]:
+        """Return the cells of each prompt variant, one cube per benchmark."""
+        return list(self._cubes)
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the runs of each benchmark; each generation number of each source is one run.
+
+        Sources with other questions of the same models hold parts of the same runs. A table without a column for the
+        generation is one run. Scores of whole benchmarks have no runs.
+        """
+        if self._holds_benchmark_scores:
+            return {}
+        return {benchmark: list(runs) for benchmark, runs in self._runs.items()}
+
+    def answers(self) -> dict[str, AnswerCounts]:
+        """Return how often each model gave each answer, by benchmark; see `results.answers.count_answers`."""
+        return dict(self._answers)
+
+    def texts(self) -> QuestionTexts | None:
+        """Return prompts and generations of single questions; None where no source keeps texts."""
+        from howsure.results.texts import QuestionTexts
+
+        # Texts are looked up by the names that their sources use.
+        return None if self.benchmark is not None else QuestionTexts(self.sources) or None
+
+    def count_unparsed(self, cubes: Iterable[Cube]) -> dict[str, IntArray]:
+        """Count the answers that could not be parsed, by benchmark; see `results.answers.count_unparsed`."""
+        from howsure.results.answers import count_unparsed
+
+        return {} if self.benchmark is not None else count_unparsed(self.sources, cubes)
+
+    def count_variant_answers(self, cubes: Iterable[Cube]) -> dict[str, VariantAnswers]:
+        """Count the answers under each prompt variant; see `results.answers.count_variant_answers`."""
+        from howsure.results.answers import count_variant_answers
+
+        return {} if self.benchmark is not None else count_variant_answers(self.sources, cubes)
+
+    def split_cells(self) -> list[list[Cells]]:
+        """Return the cells of the benchmarks of each source, pooled with those of the other sources."""
+        cells = self.cells()
+        names = [self._benchmarks_of.get(i, set()) for i in range(len(self.sources))]
+        return [[each for each in cells if each.benchmark in own] for own in names]
+
+    def find_pooled_paths(self) -> tuple[str, str, str] | None:
+        """Return a model and two paths, given apart, that both have answers of it to a question; None without such."""
+        if len({source.given_at for source in self.sources}) < 2:
+            return None
+        self.cells()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
+            parts = self._limit([source.cells() for source in self.sources])
+        first_of: dict[tuple[str, str, str], Source] = {}
+        for source, part in zip(self.sources, parts, strict=True):
+            for cells in part:
+                for name, n in zip(cells.models, cells.n, strict=True):
+                    for i in n.nonzero()[0]:
+                        first = first_of.setdefault((cells.benchmark, name, cells.questions[i]), source)
+                        if first.given_at != source.given_at:
+                            return name, str(first.path), str(source.path)
+        return None
+
+    def list_differences(self, earlier: Evaluations) -> list[str]:
+        """Return a line for each benchmark that is not the one of this name in earlier results, by its questions."""
+        old, new = earlier.split_cells(), self.split_cells()
+        within = [*compare_sources(old, earlier.sources), *compare_sources(new, self.sources)]
+        lines = compare_sources([*old, *new], [*earlier.sources, *self.sources])
+        return [line for line in lines if line not in within]
+
+    def manifests(self) -> list[dict[str, object]]:
+        """Return the manifests of run folders and logs."""
+        return [manifest for source in self.sources if (manifest := source.manifest()) is not None]
+
+    def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[str]:
+        """Return the notes of all sources that have been read: one line for each kind, with the first path.
+
+        Lines that differ in numbers, or in the name that a file gives its model, are of one kind. Where they begin with
+        a number, the line has their sum.
+
+        Parameters
+        ----------
+        benchmark
+            Name of a benchmark: notes of sources that hold others only are left out, and so are notes on others. None
+            takes all benchmarks that are read.
+        has_folders
+            False names files without their folders, for a page that others read.
+        """
+        kinds: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for i, source in enumerate(self.sources):
+            if self.benchmarks and self._benchmarks_of and i not in self._benchmarks_of:
+                continue  # it holds other benchmarks only
+            if benchmark is not None and benchmark not in self._benchmarks_of.get(i, {benchmark}):
+                continue
+            path = str(source.path)
+            if not has_folders:
+                path = Path(path).name or path
+            names = self._stored_names[i]
+            wanted = set(self.benchmarks) or names
+            if benchmark is not None and self.benchmark is None:
+                wanted = {benchmark}
+            doubts = (line for line, name in self._doubts[i].items() if benchmark in {None, name})
+            for line in dict.fromkeys([*source.notes, *doubts]):
+                benchmarks = source.benchmarks_of_notes.get(line)
+                if benchmarks and wanted and wanted.isdisjoint(benchmarks):
+                    continue
+                kinds[_DIFFERENT.sub("#", line)].append((path, line))
+        return [_join_lines(of) for of in kinds.values()]
+
+    @property
+    def _holds_benchmark_scores(self) -> bool:
+        """Whether the tables have one score per variant for a whole benchmark, and none per question."""
+        return (self.wide or bool(self.dimensions)) and any(cube.is_whole for cube in self._cubes)
+
+    @cached_property
+    def _cells(self) -> tuple[Cells, ...]:
+        parts = self._limit([source.cells() for source in self.sources])
+        self._benchmarks_of = {i: {cells.benchmark for cells in part} for i, part in enumerate(parts) if part}
+        shared, unclustered = share_clusters([cells for part in parts for cells in part])
+        merged = merge_cells(shared)
+        self._find_doubts(parts, merged)
+        lines = [*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)]
+        self._warn([*lines, *_find_equal_numbers(merged)])
+        return tuple(merged)
+
+    @cached_property
+    def _cubes(self) -> tuple[Cube, ...]:
+        parts = self._limit([source.cubes(self.dimensions, wide=self.wide) for source in self.sources])
+        # Each question is sampled independently under each variant.
+        flat = [[flatten_cube(cube) for cube in part if not cube.is_whole] for part in parts]
+        self._find_doubts(flat, flat[0] if len(flat) == 1 else [])
+        shared, unclustered = share_clusters([cube for part in parts for cube in part])
+        merged = merge_cubes(shared)
+        what = "each question has variants of its own: no variant has a score over all questions"
+        self._warn([*unclustered, *(f"{cube.benchmark}: {what}" for cube in merged if cube.nested)])
+        return tuple(merged)
+
+    @cached_property
+    def _runs(self) -> dict[str, list[Cells]]:
+        parts = self._limit([[run for runs in source.runs().values() for run in runs] for source in self.sources])
+        self._warn([])
+        return join_runs(parts)
+
+    @cached_property
+    def _answers(self) -> dict[str, AnswerCounts]:
+        from howsure.results.answers import count_answers
+
+        answers = count_answers([source for source in self.sources if not is_judged(source)])
+        answers = {name: each for name, each in answers.items() if each.answers}  # rows of a table have none
+        if self.benchmarks:
+            answers = {name: each for name, each in answers.items() if name in self.benchmarks}
+        if self.benchmark is None or not answers:
+            return answers
+        return {self.benchmark: reduce(add, [replace(each, benchmark=self.benchmark) for each in answers.values()])}
+
+    def _limit(self, parts: list[list[Part]]) -> list[list[Part]]:
+        """Return the parts of each source, without cells of earlier sources where only first generations are read.
+
+        Raises
+        ------
+        InputError
+            When no source could be read.
+        """
+        faults = [fault for source in self.sources if (fault := source.fault) is not None]
+        if faults and not any(parts):
+            raise faults[0]
+        self._stored_names = [{part.benchmark for part in each} for each in parts]
+        if self.benchmarks:
+            parts = self._select_benchmarks(parts)
+        if self.benchmark is not None:
+            parts = [self._rename(source, part) for source, part in zip(self.sources, parts, strict=True)]
+        if len(parts) < 2 or all(source.most_generations is None for source in self.sources):
+            return parts
+        return drop_earlier_cells(parts)
+
+    def _select_benchmarks(self, parts: list[list[Part]]) -> list[list[Part]]:
+        """Return the parts of each source that are of the benchmarks that are read.
+
+        Raises
+        ------
+        UnknownNameError
+            Where no source has one of them.
+        """
+        names = {part.benchmark for each in parts for part in each}
+        for name in self.benchmarks:
+            if name not in names:
+                where = f"--benchmark (--as-benchmark {name} would give everything that is read this name)"
+                where = where if self.benchmark is None else "--benchmark, which takes the names of the files"
+                raise UnknownNameError("benchmark", name, names, where=where)
+        return [[part for part in each if part.benchmark in self.benchmarks] for each in parts]
+
+    def _rename(self, source: Source, parts: list[Part]) -> list[Part]:
+        """Return the parts of a source with the name of the one benchmark."""
+        names = sorted({part.benchmark for part in parts})
+        if len(names) > 1:
+            raise build_benchmarks_error(names, source.path)
+        changed: dict[str, Any] = {"benchmark": self.benchmark}
+        return [replace(part, **changed) for part in parts]
+
+    def _find_doubts(self, parts: Sequence[Sequence[Cells]], merged: Sequence[Cells]) -> None:
+        """Store the evidence against independent generations with the first source of each benchmark."""
+        for total in merged:
+            own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == total.benchmark]
+            lines = describe_dependence([cells for _, cells in own], total)
+            self._doubts[own[0][0]] |= dict.fromkeys(lines, total.benchmark)
+
+    def _warn(self, more: Iterable[str]) -> None:
+        """Issue warnings for new notes and for additional lines."""
+        for line in (*(note for note in self.notes() if note not in self._emitted), *more):
+            warnings.warn(line, HowsureWarning, stacklevel=5)
+        self._emitted.update(self.notes())
+
+
+def build_benchmarks_error(names: Sequence[str], path: str | Path, *, may_select: bool = True) -> InputError:
+    """Return the error of a source with several benchmarks that are to have one name."""
+    listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+    what = f"{len(names)} benchmarks ({listed}), and --as-benchmark names one"
+    remedy = f"select what is to be one with --benchmark, such as --benchmark {shlex.quote(names[0])}, beside it"
+    if not may_select:
+        remedy = (
+            f"leave it out, and give --benchmark {shlex.quote(names[0])} --as-benchmark NAME to commands that read it"
+        )
+    return InputError(what, where=str(path), remedy=remedy)
+
+
+def _join_lines(lines: Sequence[tuple[str, str]]) -> str:
+    """Return one line for lines of one kind, each with its path.
+
+    >>> _join_lines([("a", "3 samples failed"), ("b", "1 samples failed"), ("c", "1 samples failed")])
+    'a and 2 more: 5 samples failed'
+    >>> _join_lines([("a", "model m took 3 h"), ("a", "model m took 4 h")])
+    'a: model m took 3 h; and 1 more line of this kind'
+    >>> _join_lines([("the frame", "the frame: m: generations are copies")])
+    'the frame: m: generations are copies'
+    """
+    path, line = lines[0]
+    n_paths, n_lines = len({path for path, _ in lines}), len({line for _, line in lines})
+    if n_lines > 1:
+        leading = [_LEADING_NUMBER.match(one) for _, one in lines]
+        rests = {one.lstrip("0123456789") for _, one in lines}
+        if all(leading) and len(rests) == 1:
+            line = f"{sum(int(match[0]) for match in leading if match)}{rests.pop()}"
+        elif n_paths > 1:
+            line = f"{line} (in the first)"
+        else:
+            line = f"{line}; and {n_lines - 1} more line{'s' * (n_lines > 2)} of this kind"
+    line = line.removeprefix(f"{path}: ")  # a frame is called as its benchmark is
+    return f"{path} and {n_paths - 1} more: {line}" if n_paths > 1 else f"{path}: {line}"
+
+
+def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[str]:
+    """Yield a line on benchmarks of different names and models with the same question ids."""
+    by_questions: defaultdict[frozenset[str], list[Cells]] = defaultdict(list)
+    for one in cells:
+        by_questions[frozenset(one.questions)].append(one)
+    for questions, same in by_questions.items():
+        models = [set(one.models) for one in same]
+        if len(same) > 1 and len(questions) > 1 and sum(map(len, models)) == len(set().union(*models)):
+            names = ", ".join(one.benchmark for one in same[:3]) + ", ..." * (len(same) > 3)
+            what = f"have the same {len(questions)} question ids and other models"
+            yield f"{names} {what}: --as-benchmark NAME makes them one"
+
+
+def _find_equal_numbers(cells: Sequence[Cells]) -> Iterator[str]:
+    """Yield a line on names such as 1.0 and 1 in one benchmark, which may be the same question or model."""
+    for one in cells:
+        for what, names in (("question", one.questions), ("model", one.models)):
+            every = set(names)
+            pairs = [name for name in names if name.endswith(".0") and name.removesuffix(".0") in every]
+            if pairs:
+                first = pairs[0].removesuffix(".0")
+                line = f"{first!r} and {pairs[0]!r} are two {what}s, as they are written"
+                yield f"{one.benchmark}: {line}: if they are one, write both alike in every file"
+
+
+def to_cells(data: Data | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:
+    """Return the cells of each benchmark, of results in any form that the public functions take.
+
+    Parameters
+    ----------
+    data
+        What `read` returned, or whatever it takes; or cells, one object or several.
+    """
+    opened = open_or_list(data)
+    return opened.cells() if isinstance(opened, Evaluations) else opened
+
+
+def open_or_list(data: Data | Evaluations | Cells | Iterable[Cells]) -> Evaluations | list[Cells]:
+    """Return results in any form that the public functions take, not yet read; or cells, one or several, as a list."""
+    if isinstance(data, Evaluations):
+        return data
+    items, are_cells = _list_items(data, Cells)
+    return items if are_cells else read(items)
+
+
+def to_cubes(data: Data | Evaluations | Cube | Iterable[Cube]) -> list[Cube]:
+    """Return the cubes of each benchmark, of results in any form that the public functions take."""
+    if isinstance(data, Evaluations):
+        return data.cubes()
+    items, are_cubes = _list_items(data, Cube)
+    return items if are_cubes else read(items).cubes()
+
+
+def to_runs(
+    data: Data | Evaluations | Cells | Iterable[Cells] | Mapping[str, Sequence[Cells]],
+) -> dict[str, list[Cells]]:
+    """Return the runs of each benchmark, of results in any form that the public functions take.
+
+    Cells in a sequence are the runs of their benchmarks, in order.
+    """
+    if isinstance(data, Mapping):
+        if not all(
+            isinstance(runs, Iterable) and all(isinstance(run, Cells) for run in runs) for runs in data.values()
+        ):
+            check_no_mapping(data)
+        return {benchmark: list(runs) for benchmark, runs in data.items()}
+    if not isinstance(data, Evaluations):
+        items, are_cells = _list_items(data, Cells)
+        if are_cells:
+            return {one.benchmark: [run for run in items if run.benchmark == one.benchmark] for one in items}
+        return read(items).runs()
+    return data.runs()
+
+
+def to_answers(data: Data | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]) -> dict[str, AnswerCounts]:
+    """Return the answers of each benchmark, of results in any form that the public functions take."""
+    from howsure.stats.questions import AnswerCounts
+
+    if isinstance(data, AnswerCounts):
+        return {data.benchmark: data}
+    if isinstance(data, Mapping):
+        if not all(isinstance(counts, AnswerCounts) for counts in data.values()):
+            check_no_mapping(data)
+        return dict(data)
+    return (data if isinstance(data, Evaluations) else read(data)).answers()
+
+
+def _list_items(data: Any, kind: type[Cells | Cube]) -> tuple[list[Any], bool]:
+    """Return one or several objects as a list, and whether all of them are of this kind."""
+    check_no_mapping(data)
+    one = isinstance(data, (kind, str)) or not isinstance(data, Iterable) or is_frame(data)
+    items = [data] if one else list(data)
+    return items, bool(items) and all(isinstance(item, kind) for item in items)

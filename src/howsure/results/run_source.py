@@ -1,0 +1,352 @@
+"""A run folder as a source of cells, cubes and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from howsure.errors import InputError, StoreError
+from howsure.logs.base import OF_OWN_SCORES
+from howsure.results import merging
+from howsure.rows import rows_to_cells
+from howsure.rows.grouping import keep_first_rows
+from howsure.store import database, manifest, responses, scorer_files
+from howsure.store import manifest as manifests
+from howsure.store.lookup import read_clusters
+from howsure.store.schema import KEY, UNSCORED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["RunSource", "has_answers", "is_judged", "list_judged_sources"]
+
+_COLUMNS = (*KEY, "score", "answer", "created")
+#: Note on scores that a judge gave.
+JUDGED = (
+    "the scores are a judge's opinion; howsure review --random N collects people's labels, and --calibrate of score, "
+    "compare and report corrects the scores by them"
+)
+#: Name of the column with the clusters that a run folder stores.
+_CLUSTER = "cluster"
+#: Largest number of models that a note names.
+_N_NAMED = 3
+
+
+class RunSource:
+    """One run folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    columns
+        Only `cluster=cluster` is allowed, because clusters that the folder stores are used in any case.
+    scorer
+        Name of the scorer whose scores are read; None reads the original scores of the run, or those of its judge.
+    most_generations
+        Only the first so many generations of each cell are read; None reads all.
+    earlier
+        Run folders that are read before this one; copies of their generations are left out.
+    labels
+        New labels of models by those that the folder has, where another folder has the label for other settings.
+
+    Attributes
+    ----------
+    notes
+        Lines that qualify the results; more lines are added when rows are read.
+    benchmarks_of_notes
+        The benchmarks that a note is about, where it is not about all of them.
+    plans
+        Plans of the models that were sampled adaptively.
+    fault
+        None, because a run folder is never left out.
+    given_at
+        Index, among the paths and frames that were given, of the one that it was found at.
+    """
+
+    given_at = 0
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        columns: Mapping[str, str],
+        scorer: str | None = None,
+        most_generations: int | None = None,
+        earlier: Sequence[RunSource] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        self.path, self.columns, self.most_generations = path, columns, most_generations
+        self.earlier, self.labels = tuple(earlier), labels or {}
+        self.plans = {
+            benchmark: {self.labels.get(label, label): plan for label, plan in plans.items()}
+            for benchmark, plans in manifest.load_plans(path).items()
+        }
+        self.scorer = scorer if scorer is not None else self._find_default_scorer()
+        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.notes = self._read_notes()
+        if self.scorer is not None and self.scorer.startswith("judge:"):
+            self._note(JUDGED)
+        self.fault: InputError | None = None
+
+    def cells(self) -> list[Cells]:
+        """Return the cells, one object per benchmark; see `rows.rows_to_cells.make_cells`."""
+        if self.plans:
+            self._note_stages("each stage has a weight as a whole, and n is the effective number of generations")
+        return [] if self._is_copy else rows_to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each run by benchmark; a run is one generation of every question."""
+        if self.plans:
+            self._note_stages("a run is a generation that every question has; the other generations are left out")
+        if self._is_copy:
+            return {}
+        days = rows_to_cells.find_days(self.rows)
+        return rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans, days=days)
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
+        del wide  # for tables only
+        if self.plans:
+            self._note_stages("each stage has a weight as a whole")
+        if self._is_copy:
+            return []
+        cubes = rows_to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
+        about = self._manifest or manifests.Manifest()
+        return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
+
+    def manifest(self) -> dict[str, object] | None:
+        """Return the manifest, with the labels under which models are read; None if the run never wrote one.
+
+        Where the scores that are read were written beside the rows, it has their scorer and time as "scored", and how
+        many targets of each benchmark were replaced for them.
+        """
+        import msgspec
+
+        if self._manifest is None:
+            return None
+        about = dict(msgspec.to_builtins(self._manifest))
+        about["models"] = {self.labels.get(label, label): model for label, model in about["models"].items()}
+        if self.scorer is not None:
+            name, written = scorer_files.read_name_and_time(self.path, self.scorer)
+            scored: dict[str, object] = {"by": name, "at": manifests.format_time(written)}
+            about["scored"] = scored
+            if replaced := scorer_files.read_replaced_targets(self.path, self.scorer):
+                scored["replaced_targets"] = {benchmark: counts._asdict() for benchmark, counts in replaced.items()}
+        return about
+
+    @cached_property
+    def _manifest(self) -> manifests.Manifest | None:
+        return manifests.load(self.path) if (self.path / manifests.NAME).is_file() else None
+
+    @property
+    def models(self) -> set[str]:
+        """The labels under which models are read; empty without a manifest."""
+        return set() if self._manifest is None else {self.labels.get(label, label) for label in self._manifest.models}
+
+    @cached_property
+    def marks(self) -> pa.Array:
+        """The distinct marks of the generations; see `merging.mark_rows`."""
+        from pyarrow import compute
+
+        return compute.unique(merging.mark_rows(responses.stream(self.path, merging.MARKS).read_all()))
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The rows from which cells are computed: scored and failed generations, with their clusters."""
+        from pyarrow import compute
+
+        names = [*_COLUMNS, "status"]
+        columns = dict.fromkeys([*names, *(merging.MARKS if self.earlier else ())])
+        stored = self._stream(list(columns)).read_all()
+        if not stored.num_rows:
+            remedy = "run its experiment again to sample them"
+            raise InputError("the run has no generations yet", where=str(self.path), remedy=remedy)
+        table = self.rename_models(self._drop_copies(stored, note=True))
+        unscored = compute.equal(table["status"], UNSCORED)
+        if number := compute.sum(unscored).as_py():
+            table = table.filter(compute.invert(unscored))
+            remedy = self._suggest_scorer()
+            if not table.num_rows:
+                raise InputError("no completion has a score", where=str(self.path), remedy=remedy)
+            of = "" if self.scorer is None else f" by {self.scorer}"
+            what = f"{number:,} completion{'s have' if number > 1 else ' has'} no score{of}"
+            self._note(f"{what}: {remedy}")
+        names = [name for name in _COLUMNS if name != "answer" or has_answers(table)]
+        table = keep_first_rows(table.select(names), self.most_generations, str(self.path))
+        return self._add_clusters(table)
+
+    def _suggest_scorer(self) -> str:
+        """Return how completions without a score get one, or how the scores that they have are read."""
+        if self.scorer is not None:
+            return "not stored, or sampled after howsure rescore, which scores those when it runs again"
+        scorers = scorer_files.list_scorers(self.path)
+        if not scorers:
+            return "howsure rescore gives scores"
+        name = scorers[0].rpartition("@")[0]
+        return f"--scorer {name} reads the scores that howsure rescore gave"
+
+    def read_rows(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of this source in batches, with the columns `names`.
+
+        Copies of generations in earlier folders are left out, and so are generations beyond the first
+        `most_generations` of their cell and then those without a score. For these, all rows are read at once.
+        """
+        import pyarrow as pa
+
+        limit = (*KEY, "status") if self.most_generations is not None else ()
+        more = (*limit, *(merging.MARKS if self.earlier else ()))
+        batches = self._stream(list(dict.fromkeys([*names, *more])))
+        if limit:
+            yield self.select_rows(batches.read_all()).select(list(names))
+            return
+        for batch in batches:
+            yield self.select_rows(pa.Table.from_batches([batch])).select(list(names))
+
+    def select_rows(self, table: pa.Table) -> pa.Table:
+        """Return rows of the folder under their labels, without copies and excess generations.
+
+        `read_rows` lists the columns that this needs.
+        """
+        from pyarrow import compute
+
+        table = self.rename_models(self._drop_copies(table))
+        if self.most_generations is None:
+            return table
+        scored = table.filter(compute.not_equal(table["status"], UNSCORED))
+        return keep_first_rows(scored, self.most_generations, str(self.path))
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether all generations are copies; False for an empty folder."""
+        return not self.rows.num_rows and bool(self.earlier) and len(self.marks) > 0
+
+    def _drop_copies(self, table: pa.Table, *, note: bool = False) -> pa.Table:
+        """Return the rows that no earlier folder has."""
+        from pyarrow import compute
+
+        for other in self.earlier:
+            copies = compute.is_in(merging.mark_rows(table), other.marks, skip_nulls=True)
+            if number := compute.sum(copies).as_py():
+                table = table.filter(compute.invert(copies))
+                if note:
+                    self._note(f"{number} of its generations are copies of those in {other.path}: each counts once")
+        return table
+
+    def rename_models(self, table: pa.Table) -> pa.Table:
+        """Return the rows with the labels under which models are read."""
+        from pyarrow import compute
+
+        if not self.labels or "model" not in table.column_names:
+            return table
+        stored = table["model"]
+        labels = stored
+        for old, new in self.labels.items():
+            labels = compute.if_else(compute.equal(stored, old), new, labels)
+        return table.set_column(table.column_names.index("model"), "model", labels)
+
+    def _stream(self, names: Sequence[str]) -> pa.RecordBatchReader:
+        """Return all rows of the folder, with the scores of the chosen scorer."""
+        if self.scorer is None:
+            return responses.stream(self.path, names)
+        return scorer_files.stream_rows(self.path, names, self.scorer)
+
+    def _add_clusters(self, table: pa.Table) -> pa.Table:
+        """Return the rows with a column of clusters, if each question of a benchmark has one."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        cluster_of = read_clusters(self.path)
+        if _CLUSTER in self.columns and (self.columns[_CLUSTER] != _CLUSTER or not cluster_of):
+            what = f"a run folder has no column {self.columns[_CLUSTER]!r}"
+            remedy = (
+                "clusters are read from tables, and from folders of benchmarks with `cluster:` in their field map or "
+                "that howsure convert made with --cluster; these use them by themselves"
+            )
+            raise InputError(what, where=str(self.path), remedy=remedy)
+        if not cluster_of:
+            return table
+        key = compute.binary_join_element_wise(table["benchmark"], table["question"], "\0").combine_chunks()
+        place = compute.index_in(key, pa.array(["\0".join(names) for names in cluster_of]))
+        cluster = pa.array(list(cluster_of.values())).take(place)
+        for benchmark in sorted({benchmark for benchmark, _ in cluster_of}):
+            mine = compute.equal(table["benchmark"], benchmark)
+            if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
+                cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
+                line = f"{benchmark}: only some questions have a cluster: the clusters are left out"
+                self._note(line)
+                self.benchmarks_of_notes[line] = (benchmark,)
+        return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
+
+    def _find_default_scorer(self) -> str | None:
+        """Return the scorer whose scores are those of the run; None for the scores in its rows."""
+        try:
+            return (self._manifest.scorer or None) if self._manifest is not None else None
+        except StoreError:
+            return None
+
+    def _read_notes(self) -> list[str]:
+        """Return the warnings of the run, and one line on the models that were stopped early, with their intervals."""
+        try:
+            about = self._manifest
+        except StoreError as error:
+            return [f"the warnings of the run and whether it was stopped early are not known: {error}"]
+        if about is None:
+            what = "the models' settings and the warnings of the run are not known; restore it from a copy"
+            return [f"{manifests.NAME} is missing: {what}"]
+        several = len(about.benchmarks) > 1
+        early = [f"{one.benchmark}: {one.message}" if several else one.message for one in about.stopped if one.is_early]
+        more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
+        lost = ["its last session was killed, and the journal of its database (-wal) is missing: rows may be lost"]
+        lost = lost if _lacks_journal(self.path, about) else []
+        warnings = about.warnings
+        if self.scorer is not None and self.scorer != about.scorer:  # a line on the log's own scores is of no others
+            warnings = tuple(line for line in warnings if not any(part in line for part in OF_OWN_SCORES))
+        self.benchmarks_of_notes |= about.warned_benchmarks
+        lines = ["; ".join(early[:_N_NAMED]) + more] if early else []
+        self.benchmarks_of_notes |= {
+            line: tuple({one.benchmark for one in about.stopped if one.is_early}) for line in lines
+        }
+        return [*warnings, *lost, *lines]
+
+    def _note_stages(self, what: str) -> None:
+        """Note which models were sampled adaptively, with the consequence for the results."""
+        labels = sorted({label for models in self.plans.values() for label in models})
+        more = f" and {len(labels) - _N_NAMED} more" if len(labels) > _N_NAMED else ""
+        self._note(f"{', '.join(labels[:_N_NAMED])}{more} sampled in stages (allocate: adaptive): {what}")
+
+    def _note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)
+
+
+def has_answers(table: pa.Table) -> bool:
+    """Return whether the rows say which answers were parsed: False where all are ok, and none has its answer."""
+    from pyarrow import compute
+
+    if table["answer"].null_count < table.num_rows:
+        return True
+    scored = table.filter(compute.is_valid(table["score"]))
+    return bool(compute.any(compute.not_equal(scored["status"], "ok")).as_py())
+
+
+def _lacks_journal(path: Path, about: manifests.Manifest) -> bool:
+    """Return whether a session was killed, and the journal is gone that SQLite leaves beside its database then."""
+    was_killed = bool(about.sessions) and about.sessions[-1].finished is None
+    database_file = path / database.NAME
+    return was_killed and database_file.is_file() and not Path(f"{database_file}-wal").exists()
+
+
+def list_judged_sources(sources: Iterable[object]) -> list[RunSource]:
+    """Return the run folders whose scores a judge gave."""
+    return [source for source in sources if isinstance(source, RunSource) and is_judged(source)]
+
+
+def is_judged(source: object) -> bool:
+    """Return whether a source is a run folder whose scores a judge gave; what it has as answers are the verdicts."""
+    return isinstance(source, RunSource) and source.scorer is not None and source.scorer.startswith("judge:")

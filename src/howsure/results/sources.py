@@ -1,0 +1,770 @@
+"""Find run folders, logs of other programs and tables at and below paths, and recognise them by content."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import stat
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from howsure.errors import HowsureWarning, InputError, StoreError, describe_omission
+from howsure.logs import find_reader, is_companion
+from howsure.logs.base import LogReader, ReadOptions
+from howsure.logs.file_formats import FileHead
+from howsure.logs.log_names import DistinctLog, distinguish_logs, label_run_models
+from howsure.logs.log_source import LogSource
+from howsure.results import merging
+from howsure.results.run_source import RunSource
+from howsure.results.table_log import TableLogReader, identify_table
+from howsure.results.table_names import list_files_of_models, name_tables
+from howsure.rows.file_contents import find_content_format
+from howsure.rows.frames import FrameLike, is_frame
+from howsure.rows.read_table import (
+    UNNAMED,
+    TableNames,
+    describe_table,
+    open_table,
+    read_cells,
+    read_cubes,
+    read_numbered_runs,
+    read_runs,
+)
+from howsure.rows.table_files import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
+from howsure.safe_text import mask_address
+from howsure.store.manifest import LogIdentity, Manifest, load
+from howsure.store.responses import is_run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["Data", "Source", "TableSource", "check_no_mapping", "find_sources"]
+
+
+#: The inputs that can be read: a path, a glob, an address, a frame, or several of these.
+Data: TypeAlias = str | PathLike[str] | FrameLike | Iterable[str | PathLike[str] | FrameLike]
+
+Part = TypeVar("Part")
+
+#: Kinds of files that may be logs; a warning names those that no reader recognises.
+_LOG_KINDS = ("json", "zip", "parquet")
+#: Endings of experiments.
+_YAML_SUFFIXES = frozenset({".yaml", ".yml"})
+#: The first bytes of compressed files that are not read: zstd, bzip2, xz, 7z and zip.
+_PACKED = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"PK\x03\x04")
+#: The first bytes of a pickle.
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
+#: Files and folders that only an environment of Python has: of venv, and of conda.
+_ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
+#: Endings of the tables that `howsure convert` writes with the marks of rows.
+_EXPORT_SUFFIXES = frozenset({".csv", ".parquet"})
+#: Columns that only tables have which `howsure convert` writes: of generations, and of counts.
+_EXPORT_COLUMNS = (
+    frozenset({"benchmark", "model", "question", "variant", "generation", "score", "status", "fingerprint", "created"}),
+    frozenset({"benchmark_id", "model", "example_id", "pass1", "count"}),
+)
+#: Files beside logs that hold no scores of their own.
+_COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
+#: Keys that only the first lines of verdicts and of labels have together.
+_REVIEW_KEYS = (frozenset({"question", "key", "verdict", "when"}), frozenset({"question", "inclusion", "scorer"}))
+#: Largest number of files that the warning names.
+_N_NAMED = 3
+#: Largest size in bytes of a JSON file of no program in a folder that is tried as a table.
+_MOST_JSON = 1 << 28
+
+
+class Source(Protocol):
+    """One run folder, log, table or frame; reading it adds lines to `notes`."""
+
+    #: Index, among the paths and frames that were given, of the one that it was found at.
+    given_at: int
+
+    @property
+    def path(self) -> str | Path:
+        """The path, or the name that messages use for it."""
+
+    @property
+    def most_generations(self) -> int | None:
+        """The largest number of generations of each cell that are read; None if all are read."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Lines that qualify the results; they are complete once the source has been read."""
+
+    @property
+    def benchmarks_of_notes(self) -> Mapping[str, Collection[str]]:
+        """The benchmarks, as the source names them, that a note is about; one that is not here is about all."""
+
+    @property
+    def fault(self) -> InputError | None:
+        """Why a source that is one of many was left out; None where it was read."""
+
+    def cells(self) -> list[Cells]:
+        """Return the cells, one object per benchmark."""
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each run, by benchmark."""
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant, one cube per benchmark."""
+
+    def manifest(self) -> dict[str, object] | None:
+        """Return the manifest; None if the source has none."""
+
+
+class TableSource:
+    """A table: a file, a glob of files, an address, or a frame.
+
+    Parameters
+    ----------
+    table
+        The path or the frame.
+    columns
+        Mapping from our column names to the columns of the table.
+    path
+        The name that messages use for a frame.
+    most_generations
+        Only the first so many generations of each cell are read; None reads all.
+    is_optional
+        Whether a table that cannot be read is left out with a note, such as one of many files of a folder.
+    names
+        What its columns do not state.
+
+    Attributes
+    ----------
+    notes
+        What was decided while the table was read, or why it is left out.
+    benchmarks_of_notes
+        The benchmarks that a note is about, where it is not about all of them.
+    fault
+        Why an optional table was left out; None where it was read.
+    given_at
+        Index, among the paths and frames that were given, of the one that it was found at.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"system": ["m", "m"], "question": ["1", "2"], "score": [1, 0]})
+    >>> TableSource(frame, {"model": "system"}).cells()[0].models
+    ('m',)
+    """
+
+    given_at = 0
+
+    def __init__(
+        self,
+        table: str | Path | FrameLike,
+        columns: Mapping[str, str],
+        *,
+        path: str | Path | None = None,
+        most_generations: int | None = None,
+        is_optional: bool = False,
+        names: TableNames = UNNAMED,
+    ) -> None:
+        self.table, self.columns, self.most_generations, self.names = table, columns, most_generations, names
+        self.is_optional = is_optional
+        self.fault: InputError | None = None
+        self.notes: list[str] = []
+        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
+
+    def cells(self) -> list[Cells]:
+        """Return the cells; see `rows.read_table.read_cells`."""
+        return self._read(read_cells) or []
+
+    def runs(self) -> dict[str, list[Cells]]:
+        """Return the cells of each generation; see `rows.read_table.read_runs`."""
+        return self._read(read_runs) or {}
+
+    def numbered_runs(self) -> dict[str, list[tuple[str, Cells]]]:
+        """Return the cells of each generation with its number or name; see `rows.read_table.read_numbered_runs`."""
+        return self._read(read_numbered_runs) or {}
+
+    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+        """Return the cells of each prompt variant; see `rows.read_table.read_cubes`."""
+        return self._read(partial(read_cubes, dimensions=dimensions, wide=wide)) or []
+
+    def _read(self, read: Callable[..., Part]) -> Part | None:
+        """Return what a function of `read_table` reads; None where an optional table cannot be read."""
+        options = {"name": str(self.path), "generations": self.most_generations, "names": self.names}
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", HowsureWarning)
+                result = read(self.table, self.columns, **options)
+        except InputError as error:
+            if not self.is_optional:
+                raise
+            if self.fault is None:
+                self.notes.append(describe_omission(error))
+            self.fault = error
+            return None
+        # The lines of many tables are said together, those of one kind in one line.
+        for one in caught:
+            line = str(one.message)
+            if not issubclass(one.category, HowsureWarning) or not line.startswith(f"{self.path}: "):
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            elif (note := line.removeprefix(f"{self.path}: ")) not in self.notes:
+                self.notes.append(note)
+                if isinstance(one.message, HowsureWarning) and one.message.benchmarks:
+                    self.benchmarks_of_notes[note] = one.message.benchmarks
+        return result
+
+    def manifest(self) -> None:
+        """Return None, because a table has no manifest."""
+
+
+def find_sources(
+    given: Data,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scorer: str | None = None,
+    generations: int | None = None,
+    engine: str | None = None,
+    master: str | None = None,
+    benchmark: str | None = None,
+    selects: bool = False,
+    model: str | None = None,
+    scale: float | None = None,
+) -> list[Source]:
+    """Return each source at the given paths and frames once, in the order given.
+
+    Parameters
+    ----------
+    given
+        Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables.
+    columns
+        Mapping from our column names to columns of tables or fields of logs.
+    scorer
+        Name of the score to read from logs with several scores, and from run folders that were scored again.
+    generations
+        Only the first so many generations of each cell are read; None reads all.
+    engine
+        "spark" to read every path with Spark; None reads with DuckDB.
+    master
+        Address of the Spark cluster.
+    selects
+        Whether benchmarks are selected by the names of the files before they get that of `benchmark`.
+    benchmark, model
+        Names for tables without a column that states them; None takes those of files and folders.
+    scale
+        What scores of tables are divided by; None divides percent by 100 and nothing else.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to read at a path.
+
+    Warns
+    -----
+    HowsureWarning
+        When files without names of benchmarks are read as one benchmark, when several logs are of the same run, of
+        which only the first is read, or when no reader recognises a file.
+    """
+    if generations is not None and generations < 1:
+        raise InputError(f"--generations {generations}", remedy="allowed: 1 or more")
+    options = _Options(columns or {}, scorer, generations, benchmark, model, scale)
+    check_no_mapping(given)
+    is_one = isinstance(given, (str, PathLike)) or is_frame(given)
+    each = [cast("str", given)] if is_one else list(cast("Iterable[str]", given))
+    if not each:
+        raise InputError("no data is given", remedy="give paths, frames or cells")
+    if engine == "spark":
+        from howsure.rows.frames import read_spark_table, start_session
+
+        session = start_session(master)
+        frames = ((read_spark_table(session, str(name)), str(name)) for name in each)
+        opened = (_open_table_source(frame, options, name) for frame, name in frames)
+        return _construct_sources([_Candidate(None, table, given_at=i) for i, table in enumerate(opened)], options)
+    candidates = _list_candidates(each, options)
+    tables = [item.table for item in candidates if item.table is not None and item.place is not None]
+    for line in name_tables(tables, benchmark=None if selects else benchmark, model=model):
+        warnings.warn(line, HowsureWarning, stacklevel=3)
+    return _construct_sources(candidates, options)
+
+
+def check_no_mapping(data: object) -> None:
+    """Raise InputError for a mapping, such as one of columns, whose names would be read as paths."""
+    if isinstance(data, Mapping):
+        names = ", ".join(map(str, list(data)[:_N_NAMED])) + ", ..." * (len(data) > _N_NAMED)
+        remedy = (
+            "make a frame of a mapping of columns: pandas.DataFrame(data), polars.DataFrame(data), pyarrow.table(data)"
+        )
+        raise InputError(f"a mapping with the keys {names} is no frame", where="data", remedy=remedy)
+
+
+def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candidate]:
+    """Return each candidate at the given paths once, and frames, in the order given."""
+    candidates: list[_Candidate] = []
+    visited: set[Path] = set()
+    for i, one in enumerate(each):
+        if is_frame(one):
+            candidates.append(_Candidate(None, _open_table_source(one, options), given_at=i))
+            continue
+        if not isinstance(one, (str, PathLike)):
+            check_no_mapping(one)
+            raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
+        if is_remote(str(one)) or is_glob(str(one)):
+            files, note = list_files_of_models(str(one), options.columns)
+            if note and options.benchmark is None:
+                warnings.warn(note, HowsureWarning, stacklevel=4)
+            if files:
+                candidates += [_make_table_candidate(file, options)._replace(given_at=i) for file in files]
+            else:
+                candidates.append(_Candidate(None, _open_table_source(str(one), options), given_at=i))
+            continue
+        for item in _find_at(Path(one), options):
+            if (resolved := item.path.resolve()) not in visited:
+                visited.add(resolved)
+                candidates.append(item._replace(given_at=i))
+    return candidates
+
+
+class _Options(NamedTuple):
+    """The options with which all sources are read; see `find_sources`."""
+
+    columns: Mapping[str, str]
+    scorer: str | None
+    generations: int | None
+    benchmark: str | None
+    model: str | None
+    scale: float | None
+
+
+class _Candidate(NamedTuple):
+    """A path to read: a log with its reader, a run folder, or a table, which is already a source."""
+
+    place: Path | None
+    table: TableSource | None = None
+    reader: LogReader | None = None
+    is_optional: bool = False
+    """Whether it is one of the files of a folder, so that it is left out where it cannot be read."""
+    given_at: int = 0
+    """Index of the path or frame that was given and that it was found at."""
+
+    @property
+    def path(self) -> Path:
+        assert self.place is not None
+        return self.place
+
+
+def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> list[Source]:
+    """Return the sources; logs of a run that an earlier log has, and those without metadata, are left out."""
+    candidates = _drop_tables_of_folders(candidates)
+    logs = _describe_logs(candidates, options)
+    distinct, notes = distinguish_logs(list(logs.values()))
+    for line in notes:
+        warnings.warn(line, HowsureWarning, stacklevel=4)
+    by_place = dict(zip(logs, distinct, strict=True))
+    sources: list[Source] = []
+    folders: list[RunSource] = []
+    labels = _label_folders([item.path for item in candidates if item.table is None and item.reader is None], options)
+    for i, item in enumerate(candidates):
+        if item.table is not None:
+            sources.append(item.table)
+        elif item.reader is None:
+            folder = RunSource(
+                item.path,
+                columns=options.columns,
+                scorer=options.scorer,
+                most_generations=options.generations,
+                earlier=folders,
+                labels=labels[item.path],
+            )
+            folders.append(folder)
+            sources.append(folder)
+        elif i in by_place:
+            log = LogSource(by_place[i], most_generations=options.generations, is_optional=item.is_optional)
+            sources.append(log)
+        if i in by_place or item.reader is None:
+            sources[-1].given_at = item.given_at
+    return _drop_exported_tables(sources, folders) if folders else sources
+
+
+def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource]) -> list[Source]:
+    """Return the sources without tables that `convert` wrote of one of the run folders.
+
+    Each row is a generation of the folder by its mark, or, without marks, each cell has the scores of the folder's.
+    """
+    distinct: list[Source] = []
+    lines: list[str] = []
+    for source in sources:
+        if isinstance(source, TableSource) and (marked := _read_marks(source.path)) is not None:
+            models, marks = marked
+            same = (one for one in folders if models <= one.models and merging.has_marks(one.marks, marks))
+            if (folder := next(same, None)) is not None:
+                lines.append(f"{source.path}: left out, because each of its rows is a generation of {folder.path}")
+                continue
+            has_marks = marks.null_count < len(marks)
+        else:
+            has_marks = False
+        if isinstance(source, TableSource) and not has_marks and _is_export(source.path):
+            copied = TableSource(source.table, {}, path=source.path, is_optional=True).cells()
+            if (folder := next((one for one in folders if _have_same_scores(copied, one)), None)) is not None:
+                lines.append(f"{source.path}: left out, because its scores of each question are those of {folder.path}")
+                continue
+        distinct.append(source)
+    for line in _shorten_lines(lines):
+        warnings.warn(line, HowsureWarning, stacklevel=5)
+    return distinct
+
+
+def _is_export(path: str | Path) -> bool:
+    """Return whether a file has the columns of a table that `howsure convert` writes."""
+    if not isinstance(path, Path) or not path.is_file():
+        return False
+    try:
+        with open_table(path) as rows:
+            return any(columns <= set(rows.columns) for columns in _EXPORT_COLUMNS)
+    except InputError:  # its source says so when it is read
+        return False
+
+
+def _have_same_scores(copied: Sequence[Cells], folder: RunSource) -> bool:
+    """Return whether each cell of a table has as many generations, with the same sum of scores, in a run folder."""
+    if not copied or any(not set(one.models) <= folder.models for one in copied):
+        return False
+    of = {one.benchmark: one for one in folder.cells()}
+    for one in copied:
+        own = of.get(one.benchmark)
+        if own is None or not (set(one.models) <= set(own.models) and set(one.questions) <= set(own.questions)):
+            return False
+        same = own.select(one.models, one.questions)
+        if not (np.array_equal(one.n, same.n) and np.allclose(one.total, same.total)):
+            return False
+    return True
+
+
+def _read_marks(path: str | Path) -> tuple[set[str], pa.Array] | None:
+    """Return the models of a table and the marks of its rows, see `merging.mark_rows`; None for files without them."""
+    if not isinstance(path, Path) or path.suffix not in _EXPORT_SUFFIXES or not path.is_file():
+        return None
+    request, created = merging.MARKS
+    try:
+        with open_table(path) as rows:
+            if not {"model", request, created} <= set(rows.columns):
+                return None
+            names = f"CAST(model AS VARCHAR) AS model, CAST({request} AS VARCHAR) AS {request}"
+            table = rows.project(f"{names}, TRY_CAST({created} AS DOUBLE) AS {created}").to_arrow_table()
+            return set(table["model"].to_pylist()), merging.mark_rows(table)
+    except InputError:  # its source says so when it is read
+        return None
+
+
+def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[str, str]]:
+    """Return the labels of models of each run folder that change, so that models at other settings are kept apart."""
+    runs = [_load_manifest(path) for path in paths] if len(paths) > 1 else [None] * len(paths)
+    labels = label_run_models(runs, benchmark=options.benchmark)
+    lines: dict[str, list[str]] = {}
+    first_of: dict[str, tuple[Path, str]] = {}
+    pooled: dict[str, tuple[Path, Manifest]] = {}
+    for path, run, names in zip(paths, runs, labels, strict=True):
+        if run is None:
+            continue
+        for label in run.models:
+            name = names.get(label, label)
+            if label in names:
+                first, first_name = first_of.setdefault(label, (path, name))
+                if name != first_name:
+                    line = f"{path} and {first}: {label} has other settings: {name} and {first_name} are two models"
+                    lines.setdefault("settings", []).append(line)
+            earlier, about = pooled.setdefault(name, (path, run))
+            for kind, what in _list_pooled_differences(about, run, label):
+                lines.setdefault(kind, []).append(f"{path} and {earlier}: {name} {what}")
+    for each in lines.values():
+        more = f" ({len(each) - 1} more of this kind)" if len(each) > 1 else ""
+        warnings.warn(each[0] + more, HowsureWarning, stacklevel=5)
+    return dict(zip(paths, labels, strict=True))
+
+
+def _list_pooled_differences(first: Manifest, other: Manifest, label: str) -> Iterator[tuple[str, str]]:
+    """Yield the kind of each difference of two run folders that are read as one model, and a line on it."""
+    addresses = [mask_address(run.models[label].base_url) for run in (first, other) if label in run.models]
+    if len(addresses) == 2 and all(addresses) and addresses[0] != addresses[1]:
+        what = f"answered at {addresses[1]} and at {addresses[0]}, and is read as one model"
+        yield "address", f"{what}; another label in one of the experiments keeps them apart"
+    is_other_prompt = first.prompts.keys().isdisjoint(other.prompts) and bool(first.prompts and other.prompts)
+    if is_other_prompt and first.benchmarks.keys() & other.benchmarks.keys():
+        what = "answered other prompts, and its score is the mean over both"
+        yield "prompts", f"{what}; howsure variants shows each prompt"
+
+
+def _load_manifest(path: Path) -> Manifest | None:
+    """Return the manifest of a run folder; None where there is none that can be read, which its source notes."""
+    try:
+        return load(path)
+    except StoreError:
+        return None
+
+
+def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[int, DistinctLog]:
+    """Return the logs by the place of their candidate, each run once, and without those that cannot be described."""
+    read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
+    logs: dict[int, DistinctLog] = {}
+    first_of: dict[LogIdentity, Path] = {}
+    folder_of = {log: path for path, log in _list_converted(candidates) if log.run}
+    copies: list[str] = []
+    converted: list[str] = []
+    faults: list[InputError] = []
+    for i, item in enumerate(candidates):
+        if item.reader is None:
+            continue
+        try:
+            info = item.reader.describe(item.path)
+        except InputError as error:
+            if not item.is_optional:
+                raise
+            faults.append(error)
+            continue
+        key = info.identify(item.reader.name)
+        first = first_of.setdefault(key, item.path)
+        if key in folder_of:
+            converted.append(_describe_converted(item.path, folder_of[key]))
+        elif first == item.path:
+            logs[i] = DistinctLog(item.reader, item.path, info, read_options)
+        else:
+            copies.append(f"{item.path}: the same run as {first}: left out")
+    if faults and len(faults) == len(candidates):
+        raise faults[0]
+    for line in [*_shorten_lines(converted), *_shorten_lines(copies), *_group_faults(faults)]:
+        warnings.warn(line, HowsureWarning, stacklevel=5)
+    return logs
+
+
+def _list_converted(candidates: Sequence[_Candidate]) -> Iterator[tuple[Path, LogIdentity]]:
+    """Yield each log and table that a run folder among the candidates was converted from, after the folder's path."""
+    if len(candidates) < 2:
+        return
+    for item in candidates:
+        if item.table is None and item.reader is None and (about := _load_manifest(item.path)) is not None:
+            yield from ((item.path, log) for log in about.converted)
+
+
+def _describe_converted(path: Path, folder: Path) -> str:
+    """Return the line on a log or table that is left out because a run folder has its generations."""
+    return f"{path}: left out, because its generations are those of {folder}, which was converted from it"
+
+
+def _drop_tables_of_folders(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the candidates without tables that hold the generations of a run folder among them."""
+    folder_of = {log.run: path for path, log in _list_converted(candidates) if log.reader == TableLogReader.name}
+    if not folder_of:
+        return list(candidates)
+    distinct: list[_Candidate] = []
+    lines: list[str] = []
+    for item in candidates:
+        if item.table is not None and item.place is not None and item.place.is_file():
+            folder = folder_of.get(identify_table(item.place))
+            if folder is not None:
+                lines.append(_describe_converted(item.place, folder))
+                continue
+        distinct.append(item)
+    for line in _shorten_lines(lines):
+        warnings.warn(line, HowsureWarning, stacklevel=5)
+    return distinct
+
+
+def _shorten_lines(lines: Sequence[str]) -> list[str]:
+    """Return a line for several of one kind: the first one, and how many more there are."""
+    more = len(lines) - 1
+    return [f"{lines[0]}; and so {'are' if more > 1 else 'is'} {more} more"] if more > 0 else list(lines)
+
+
+def _group_faults(faults: Sequence[InputError]) -> list[str]:
+    """Return a line for each kind of fault of logs that are left out, with the number and the first name."""
+    paths: dict[str, list[str]] = {}
+    for fault in faults:
+        paths.setdefault(describe_omission(fault), []).append(fault.where)
+    return [f"{of[0]}{f' and {len(of) - 1} more' * (len(of) > 1)}: {line}" for line, of in paths.items()]
+
+
+def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
+    """Return the candidates at a path that the user gave; raise an error if there is nothing to read."""
+    if path.is_dir():
+        unknown: list[str] = []
+        faults: list[InputError] = []
+        candidates = list(_find_below(path, options, unknown, faults))
+        if faults and not candidates:
+            raise faults[0]
+        for line in _group_faults(faults):
+            warnings.warn(line, HowsureWarning, stacklevel=4)
+        if unknown:
+            names = ", ".join(unknown[:_N_NAMED]) + (", ..." if len(unknown) > _N_NAMED else "")
+            line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} that no reader recognises: {names}"
+            warnings.warn(line, HowsureWarning, stacklevel=4)
+        if not candidates:
+            remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
+            raise InputError("no run folder, no log and no table here", where=str(path), remedy=remedy)
+        return candidates
+    if not path.exists():
+        remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
+        raise InputError("no such file or folder", where=str(path), remedy=remedy)
+    if not path.is_file():
+        remedy = "write what it gives to a file, and name that"
+        raise InputError("a pipe or a device, not a file", where=str(path), remedy=remedy)
+    if (logs := _find_logs(path)) is not None:
+        return logs
+    is_yaml = path.suffix.lower() in _YAML_SUFFIXES  # a comma in its comments makes no table of it
+    if is_table(path) or (not is_yaml and find_content_format(path) is not None):
+        return [_make_table_candidate(path, options)]
+    raise _build_unknown_file_error(path)
+
+
+def _build_unknown_file_error(path: Path) -> InputError:
+    """Return the error of a file that holds no results."""
+    if path.suffix.lower() in _YAML_SUFFIXES:
+        what = "an experiment or another YAML file, which has no results"
+        folder, file = shlex.quote(str(path.with_suffix(""))), shlex.quote(str(path))
+        remedy = f"howsure run {file} runs an experiment, howsure doctor {file} checks it; then give {folder}"
+        return InputError(what, where=str(path), remedy=remedy)
+    with path.open("rb") as content:
+        if _PICKLE.match(content.read(2)):
+            remedy = "write the data frame with frame.to_parquet('rows.parquet'), or give the frame to howsure.read"
+            return InputError("a pickle, which is not read since it may run code", where=str(path), remedy=remedy)
+    if _is_packed(path):
+        remedy = "unpack it, and give what is inside; of tables, gzip is read (.csv.gz)"
+        return InputError("a compressed file, which is not read", where=str(path), remedy=remedy)
+    remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
+    return InputError("no reader recognises this file, and it is no table", where=str(path), remedy=remedy)
+
+
+def _is_packed(path: Path) -> bool:
+    """Return whether a file is compressed in a form in which no table is read."""
+    try:
+        with path.open("rb") as content:
+            return content.read(6).startswith(_PACKED)
+    except OSError:
+        return False
+
+
+def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[InputError]) -> Iterator[_Candidate]:
+    """Yield the candidates at and below a path, sorted by name.
+
+    Hidden files and folders are left out, and so are environments of Python below the path, whose packages hold tables.
+    The names of files that no reader recognises are added to `unknown`, errors of logs that cannot be read to `faults`.
+    Files that belong to a log beside them are left out.
+    """
+    waiting, visited = [path], set[tuple[int, int]]()
+    while waiting:
+        one = waiting.pop()
+        try:
+            kind, place = _find_kind(one)
+            children = _list_children(one, is_below=one != path) if kind == "folder" else []
+        except OSError:  # a link to nothing or to itself, or a folder that may not be read
+            unknown.append(one.name)
+            continue
+        if kind == "other":  # a pipe would be waited for without end
+            unknown.append(one.name)
+        elif kind == "run":
+            yield _Candidate(one)
+        elif kind == "folder" and place in visited:  # a link that leads to a folder above or beside it
+            continue
+        elif logs := _try_logs(one, faults):
+            yield from (log._replace(is_optional=True) for log in logs)
+        elif logs is None and kind == "folder":
+            visited.add(place)
+            parts = _find_parts(one, options, faults)
+            yield from parts or []
+            waiting += children if parts is None else []
+        elif logs is None and is_table(one) and (one.suffix != ".json" or _has_results(one, options)):
+            yield _make_table_candidate(one, options, is_optional=True)
+        elif logs is None and one.name not in _COMPANIONS and (FileHead(one).kind in _LOG_KINDS or _is_packed(one)):
+            unknown.append(one.name)
+
+
+def _list_children(folder: Path, *, is_below: bool) -> list[Path]:
+    """Return the files and folders of a folder that may hold results, by name from the last to the first."""
+    children = sorted(folder.iterdir(), reverse=True)
+    if is_below and not _ENVIRONMENT.isdisjoint(child.name for child in children):
+        return []
+    return [child for child in children if not child.name.startswith(".")]
+
+
+def _is_review_file(path: Path) -> bool:
+    """Return whether a file holds verdicts on questions or labels of completions, as `howsure review` writes them."""
+    return path.suffix == ".jsonl" and any(keys <= FileHead(path).keys for keys in _REVIEW_KEYS)
+
+
+def _find_parts(folder: Path, options: _Options, faults: list[InputError]) -> list[_Candidate] | None:
+    """Return the table that Spark or Dask wrote to a folder in parts, none if it cannot be read, None for others."""
+    try:
+        parts = find_table_parts(folder)
+    except InputError as error:
+        faults.append(error)
+        return []
+    if parts is None:
+        return None
+    if (folder / "_temporary").is_dir():
+        line = "a job has not finished writing this table (_temporary): only its complete files are read"
+        warnings.warn(f"{folder}: {line}", HowsureWarning, stacklevel=6)
+    return [_Candidate(folder, _open_table_source(parts, options, str(folder), is_optional=True))]
+
+
+def _try_logs(path: Path, faults: list[InputError]) -> list[_Candidate] | None:
+    """Return the logs of a file or folder, none if they cannot be read or belong to another; else None."""
+    if is_companion(path) or _is_review_file(path):
+        return []
+    try:
+        return _find_logs(path) or None
+    except InputError as error:
+        faults.append(error)
+        return []
+
+
+def _find_kind(path: Path) -> tuple[Literal["run", "folder", "file", "other"], tuple[int, int]]:
+    """Return what lies at a path, and its device and inode, which tell whether two paths lead to the same folder."""
+    state = path.stat()
+    place = state.st_dev, state.st_ino
+    if stat.S_ISDIR(state.st_mode):
+        return ("run" if is_run(path) else "folder"), place
+    return ("file" if stat.S_ISREG(state.st_mode) else "other"), place
+
+
+def _has_results(path: Path, options: _Options) -> bool:
+    """Return whether a JSON file, which may be of any program, is a table with scores, or completions and targets."""
+    if path.stat().st_size > _MOST_JSON:
+        return False
+    try:
+        content = describe_table(path, options.columns, TableNames(model="", scorer=options.scorer))
+    except InputError:
+        return False
+    return not content.needs_scores or "target" in content.columns
+
+
+def _make_table_candidate(path: Path, options: _Options, *, is_optional: bool = False) -> _Candidate:
+    """Return the file of a table as a source."""
+    return _Candidate(path, _open_table_source(path, options, is_optional=is_optional))
+
+
+def _open_table_source(
+    table: str | Path | FrameLike, options: _Options, path: str | None = None, *, is_optional: bool = False
+) -> TableSource:
+    """Return a file or a frame as a source, read with the options of all sources."""
+    return TableSource(
+        table,
+        options.columns,
+        path=path,
+        most_generations=options.generations,
+        is_optional=is_optional,
+        names=TableNames(
+            options.benchmark,
+            options.model,
+            options.scorer,
+            options.scale,
+            is_one_benchmark=options.benchmark is not None,
+        ),
+    )
+
+
+def _find_logs(path: Path) -> list[_Candidate] | None:
+    """Return the logs of a file or folder; None if no reader recognises it."""
+    reader = find_reader(path)
+    return None if reader is None else [_Candidate(member, None, reader) for member in reader.members(path)]

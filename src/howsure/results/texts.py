@@ -1,0 +1,357 @@
+"""Read prompts and completions of single questions from run folders and logs of other programs.
+
+A single question of a large run folder is read in milliseconds with its index. A small run folder, or a log, is read
+once for all questions that are requested.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from howsure.logs.base import LogRow
+from howsure.logs.log_source import LogSource
+from howsure.results.run_source import RunSource
+from howsure.results.sources import Source
+from howsure.store import lookup, manifest, responses
+from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PromptText", "QuestionGenerations", "QuestionText", "QuestionTexts", "parse_messages", "split_prompt"]
+
+#: Largest size in bytes of a run folder that is read completely when several questions are requested.
+_SMALL = 32_000_000
+#: Lettered lines of choices, as `benchmarks.question.Prompt` writes them.
+_CHOICE = re.compile(r"^([A-Z])\. ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """The messages that were sent for a question under one variant.
+
+    Examples
+    --------
+    >>> prompt = PromptText("v1", (("user", "What is 2 + 2?"),))
+    >>> prompt.messages[0]
+    ('user', 'What is 2 + 2?')
+    """
+
+    variant: str
+    messages: tuple[tuple[str, str], ...]
+    """Role and text of each message."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionText:
+    """A question, without its generations.
+
+    Examples
+    --------
+    >>> question = QuestionText("sums", "q1", text="What is 2 + 2?", target="4")
+    >>> question.target, question.prompts
+    ('4', ())
+    """
+
+    benchmark: str
+    question: str
+    text: str = ""
+    """Text of the question, without its template if that is known; empty if no prompt was stored."""
+    choices: tuple[str, ...] = ()
+    """Choices in the order of their letters, if they are stored separately from the text; otherwise empty."""
+    target: str | None = None
+    solution: str = ""
+    """Reference solution: that which a run stores, or the text of the target before `####`; empty without one."""
+    prompts: tuple[PromptText, ...] = ()
+    """Prompts by variant; the default variant is first, or the first variant by name if there is no default."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGenerations:
+    """A question and all its generations, sorted by key within each source."""
+
+    question: QuestionText
+    generations: tuple[Response, ...]
+
+
+class QuestionTexts:
+    """Texts of questions from several sources; generations of the same benchmark in several sources are joined.
+
+    The generations are those from which scores and answers are computed, and those that failed or have no score yet.
+    Copies are left out, and so are generations beyond the largest number to read.
+
+    Parameters
+    ----------
+    sources
+        Run folders and logs; tables and frames have no texts.
+    """
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self.sources = list(sources)
+        self.folders = [source for source in self.sources if isinstance(source, RunSource)]
+        self.logs = [source for source in self.sources if isinstance(source, LogSource)]
+        self._is_limited = any(source.most_generations is not None for source in self.sources)
+        self._variants = _VariantInfo.read(folder.path for folder in self.folders)
+
+    def __bool__(self) -> bool:
+        return bool(self.folders or self.logs)
+
+    @property
+    def without(self) -> list[str]:
+        """The paths of sources that have no texts."""
+        return [str(source.path) for source in self.sources if not isinstance(source, (RunSource, LogSource))]
+
+    def read(self, benchmark: str, questions: Sequence[str]) -> Iterator[QuestionGenerations]:
+        """Yield the questions in the order given, one at a time; questions without stored texts are left out.
+
+        Large run folders are read one question at a time, all other sources before the first question.
+        """
+        wanted = frozenset(questions)
+        lookups = [_look_up(folder, benchmark, wanted) for folder in self.folders]
+        in_logs = self._read_logs(benchmark, wanted)
+        for question in questions:
+            parts = _QuestionParts()
+            for look_up in lookups:
+                prompts, rows = look_up(question)
+                for row in prompts:
+                    parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
+                parts.add_generations([Response(**row) for row in rows], is_limited=self._is_limited)
+            for log_rows in in_logs.pop(question, ()):
+                parts.add_log(log_rows, is_limited=self._is_limited)
+            if parts.generations or parts.prompts:
+                yield QuestionGenerations(self._describe_question(benchmark, question, parts), tuple(parts.generations))
+
+    def questions(self) -> dict[tuple[str, str], QuestionText]:
+        """Return every question with a stored prompt by benchmark and id, under its default variant only."""
+        parts_of: defaultdict[tuple[str, str], _QuestionParts] = defaultdict(_QuestionParts)
+        for folder in self.folders:
+            for batch in responses.read_prompts(folder.path).to_batches(max_chunksize=1000):
+                for row in batch.to_pylist():
+                    parts = parts_of[row["benchmark"], row["question"]]
+                    if self._is_preferred(row["benchmark"], row["variant"], parts):
+                        parts.clear()
+                        parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
+        for log in self.logs:
+            for one in log.generations():
+                parts = parts_of[one.benchmark, one.question]
+                if self._is_preferred(one.benchmark, one.variant, parts):
+                    parts.clear()
+                    parts.add_log([one])
+                    parts.generations.clear()
+        return {name: self._describe_question(*name, parts) for name, parts in parts_of.items() if parts.prompts}
+
+    def read_question(self, benchmark: str, question: str) -> QuestionGenerations | None:
+        """Return one question; None if no text of it is stored."""
+        return next(self.read(benchmark, [question]), None)
+
+    def _is_preferred(self, benchmark: str, variant: str, parts: _QuestionParts) -> bool:
+        """Return whether a variant replaces the one that was chosen before."""
+        default = self._variants.defaults.get(benchmark)
+        return not any(parts.prompts.values()) or (variant == default and default not in parts.prompts)
+
+    def _read_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[LogRow]]]:
+        """Return the rows of each question, a list for each log that has it."""
+        rows_by_question: defaultdict[str, list[list[LogRow]]] = defaultdict(list)
+        for log in self.logs:
+            if "benchmark" in log.options.columns or benchmark in log.log.describe_benchmarks():
+                rows_of: defaultdict[str, list[LogRow]] = defaultdict(list)
+                for row in log.generations():
+                    if row.question in wanted and row.benchmark == benchmark:
+                        rows_of[row.question].append(row)
+                for question, rows in rows_of.items():
+                    rows_by_question[question].append(_first_generations(rows, log.most_generations))
+        return rows_by_question
+
+    def _describe_question(self, benchmark: str, question: str, parts: _QuestionParts) -> QuestionText:
+        """Return the question with its prompts, the default variant first."""
+        default = self._variants.defaults.get(benchmark)
+        names = sorted(parts.prompts, key=lambda name: (name != default, name))
+        prompts = tuple(PromptText(name, parts.prompts[name]) for name in names if parts.prompts[name])
+        of_user = [text for role, text in prompts[0].messages if role == "user"] if prompts else []
+        template = self._variants.templates.get(prompts[0].variant) if prompts else None
+        text, choices = split_prompt(of_user[-1] if of_user else "", template)
+        first = names[0] if names else ""
+        target = parts.targets.get(first) or next((row.target for row in parts.generations if row.target), None)
+        solution = next(filter(None, parts.solutions.values()), "") or _find_solution(target or "")
+        texts_of_choices = parts.choices.get(first) or choices
+        return QuestionText(benchmark, question, text, texts_of_choices, target, solution, prompts)
+
+
+#: A function from a question to its rows of prompts and of generations.
+_LookUp = Callable[[str], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
+
+
+def _look_up(folder: RunSource, benchmark: str, wanted: frozenset[str]) -> _LookUp:
+    """Return the function that reads questions of a folder: by an index, or from memory after one reading."""
+    path = folder.path
+    size = sum(file.stat().st_size for file in path.glob("responses.*"))
+    if folder.scorer is None and (len(wanted) == 1 or size > _SMALL):
+
+        def look_up(question: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+            prompts = lookup.find_prompts(path, benchmark, question)
+            rows = folder.select_rows(lookup.find_generations(path, benchmark, question))
+            return prompts.to_pylist(), rows.to_pylist()
+
+        return look_up
+    prompts = _index_questions([responses.read_prompts(path)], benchmark, wanted)
+    rows = _index_questions(folder.read_rows(COLUMNS), benchmark, wanted)
+    return lambda question: (prompts(question), rows(question))
+
+
+def _index_questions(
+    tables: Iterable[pa.Table], benchmark: str, wanted: frozenset[str]
+) -> Callable[[str], list[dict[str, Any]]]:
+    """Return a function from a question to its rows, which are kept as Arrow until then."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pa.array(sorted(wanted), pa.string())
+    parts = []
+    for table in tables:
+        here = pc.and_(pc.equal(table["benchmark"], benchmark), pc.is_in(table["question"], value_set=names))
+        if (part := table.filter(here)).num_rows:
+            parts.append(part)
+    if not parts:
+        return lambda _: []
+    rows = pa.concat_tables(parts)
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for i, question in enumerate(rows["question"].to_pylist()):
+        places[question].append(i)
+    return lambda question: rows.take(places[question]).to_pylist() if question in places else []
+
+
+def _first_generations(rows: Sequence[LogRow], most: int | None) -> list[LogRow]:
+    """Return the first scored generations of each model and variant; all rows if `most` is None."""
+    if most is None:
+        return list(rows)
+    cells: defaultdict[tuple[str, str], list[LogRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.generation):
+        if row.status != UNSCORED:
+            cells[row.model, row.variant].append(row)
+    return [row for cell in cells.values() for row in cell[:most]]
+
+
+@dataclass(slots=True)
+class _VariantInfo:
+    """What the manifests state about variants."""
+
+    defaults: dict[str, str] = field(default_factory=dict)
+    """Benchmark to its default variant."""
+    templates: dict[str, str] = field(default_factory=dict)
+    """Variant to its template."""
+
+    @classmethod
+    def read(cls, folders: Iterable[Path]) -> _VariantInfo:
+        info = cls()
+        for folder in folders:
+            if not (folder / manifest.NAME).is_file():
+                continue
+            about = manifest.load(folder)
+            info.defaults |= {name: str(of["default"]) for name, of in about.variants.items() if "default" in of}
+            info.templates |= {
+                name: values["template"] for name, values in about.prompts.items() if "template" in values
+            }
+        return info
+
+
+@dataclass(slots=True)
+class _QuestionParts:
+    """Stored texts of one question by variant, collected from all sources."""
+
+    prompts: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    targets: dict[str, str | None] = field(default_factory=dict)
+    solutions: dict[str, str] = field(default_factory=dict)
+    generations: list[Response] = field(default_factory=list)
+
+    def add_prompt(self, variant: str, messages: str, target: str | None, record: str | None) -> None:
+        """Add the prompt that a run folder stores under a variant; earlier values are not replaced."""
+        recorded = json.loads(record or "null") or {}
+        choices = tuple(map(str, recorded.get("choices") or ()))
+        self.solutions.setdefault(variant, str(recorded.get("solution") or ""))
+        self._add(variant, parse_messages(json.loads(messages)), target, choices)
+
+    def add_generations(self, rows: Sequence[Response], *, is_limited: bool) -> None:
+        """Add generations of one source; if they are limited, only those of models without earlier generations."""
+        earlier = {row.model for row in self.generations} if is_limited else set()
+        self.generations += [row for row in rows if row.model not in earlier]
+
+    def add_log(self, rows: Sequence[LogRow], *, is_limited: bool = False) -> None:
+        """Add the rows of a log; their generations continue the numbers of the same cell in earlier sources."""
+        last: defaultdict[tuple[str, str], int] = defaultdict(int)
+        for one in self.generations:
+            last[one.model, one.variant] = max(last[one.model, one.variant], one.generation)
+        generations = []
+        for row in sorted(rows, key=lambda row: tuple(getattr(row, name) for name in KEY)):
+            if row.messages is not None or row.choices or row.target is not None:
+                self._add(row.variant, parse_messages(row.messages or ()), row.target, row.choices)
+            values = {name: getattr(row, name) for name in COLUMNS}
+            values["generation"] += last[row.model, row.variant]
+            generations.append(Response(**values))
+        self.add_generations(generations, is_limited=is_limited)
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for part in (self.prompts, self.choices, self.targets, self.solutions, self.generations):
+            part.clear()
+
+    def _add(
+        self, variant: str, messages: tuple[tuple[str, str], ...], target: str | None, choices: tuple[str, ...]
+    ) -> None:
+        """Add the parts of a variant that no earlier source had."""
+        if not self.prompts.get(variant):
+            self.prompts[variant] = messages
+        if not self.choices.get(variant):
+            self.choices[variant] = choices
+        if self.targets.get(variant) is None:
+            self.targets[variant] = target
+
+
+def _find_solution(target: str) -> str:
+    r"""Return the text of a target before its last line, if that line states the answer behind `####` as in GSM8K.
+
+    >>> _find_solution("2 + 2 = 4\n#### 4"), _find_solution("#### 4"), _find_solution("x = 1  #### one\ny = 2")
+    ('2 + 2 = 4', '', '')
+    """
+    match = re.fullmatch(r"(.*)\n#### ?[^\n#]+", target.strip(), re.DOTALL)
+    return match[1].strip() if match else ""
+
+
+def parse_messages(messages: Iterable[Mapping[str, object]]) -> tuple[tuple[str, str], ...]:
+    """Return role and text of each message; content that is no text, such as a list of parts, as JSON."""
+
+    def as_text(content: object) -> str:
+        return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+    return tuple((str(message.get("role")), as_text(message.get("content"))) for message in messages)
+
+
+def split_prompt(message: str, template: str | None) -> tuple[str, tuple[str, ...]]:
+    r"""Return text and choices of a question from a filled-in template; the message itself where it does not fit.
+
+    >>> split_prompt("Q: Which?\nA. yes\nB. no", "Q: {question}\n{choices}")
+    ('Which?', ('yes', 'no'))
+    >>> split_prompt("something else", "Q: {question}")
+    ('something else', ())
+    """
+    if template is None:
+        return message, ()
+    fields = {re.escape("{question}"): "(?P<question>.*?)", re.escape("{choices}"): r"(?P<choices>A\. .*)"}
+    pattern = re.escape(template)
+    for name, part in fields.items():
+        if pattern.count(name) > 1:
+            return message, ()
+        pattern = pattern.replace(name, part)
+    match = re.fullmatch(pattern, message, re.DOTALL)
+    if match is None or "question" not in match.groupdict():
+        return message, ()
+    parts = _CHOICE.split(match.groupdict().get("choices") or "")[1:]
+    if parts[::2] != [chr(ord("A") + i) for i in range(len(parts) // 2)]:
+        return message, ()
+    return match["question"], tuple(text.removesuffix("\n") for text in parts[1::2])
