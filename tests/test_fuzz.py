@@ -16,7 +16,7 @@ from howsure.store.manifest import Manifest, ModelRecord, begin, finish
 from howsure.store.responses import RunFolder
 from howsure.store.schema import Response
 
-EXAMPLES = Path(__file__).parent / "readers/logs/examples"
+EXAMPLES = Path(__file__).parent / "logs/examples"
 #: Cases of each kind in `make slow`.
 MANY = {"experiments": 6000, "command lines": 4000, "tables": 4000, "logs": 3000, "run folders": 3000}
 FEW = 20
