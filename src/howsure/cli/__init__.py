@@ -17,11 +17,14 @@ Modules that import much are imported inside the commands, so that ``howsure --h
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 import click
 
@@ -64,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_error(message.replace("is not a valid integer", "is not a whole number"))
         code = 2
     except HowsureError as error:
-        _print_error(str(error))
+        _report_error(error, sys.argv[1:] if arguments is None else arguments)
         code = 2
     except BrokenPipeError:  # the program that reads the output, such as head, has closed the pipe
         _discard_output()
@@ -75,6 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_error(f"{named}{error.strerror or error}; check the path and the space on the disk")
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report_error(error: HowsureError, arguments: Sequence[str]) -> None:
+    """Print an error with the command that reads the input; with `--format json` a refusal is a record on stdout too."""
+    options = getattr(error, "options", ())
+    command = shlex.join(["howsure", *arguments, *options]) if options else ""
+    _print_error(f"{error}: {command}" if command else str(error))
+    is_json = any(pair == ("--format", "json") for pair in pairwise(arguments)) or "--format=json" in arguments
+    if is_json and getattr(error, "code", ""):
+        record = {"code": getattr(error, "code", ""), "message": str(error), "command": command}
+        click.echo(json.dumps({"error": record}, indent=1))
 
 
 def _discard_output() -> None:
