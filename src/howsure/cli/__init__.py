@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _report_error(error: HowsureError, arguments: Sequence[str]) -> None:
-    """Print an error with the command that reads the input; with `--format json` a refusal is a record on stdout too."""
+    """Print an error with the command that reads the input; with `--format json` a refusal is a record too."""
     options = getattr(error, "options", ())
     command = shlex.join(["howsure", *arguments, *options]) if options else ""
     _print_error(f"{error}: {command}" if command else str(error))
