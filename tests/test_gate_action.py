@@ -80,6 +80,13 @@ def test_text_of_an_input_is_not_run(gate, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_the_action_installs_its_own_checkout():
+    """No index has the package."""
+    (step,) = [step for step in ACTION["runs"]["steps"] if "INSTALL" in step.get("env", {})]
+    assert step["working-directory"] == "${{ github.action_path }}"
+    assert ACTION["inputs"]["install"]["default"] == "."
+
+
 @pytest.mark.long
 def test_a_baseline_with_a_space_is_quoted(gate):
     """Several baselines are separated by spaces, so a path with a space stands in a line of its own."""
