@@ -1,9 +1,10 @@
-"""The structure of the code in figures: size, imports, names and signatures.
+"""The size of the code beside its budget, and its names and signatures.
 
-    python bench/structure.py [ROOT]
+    python bench/structure.py            print each figure of budget.toml: measured, ceiling, target
+    python bench/structure.py --lower    lower the ceilings to what is measured; none is ever raised
+    python bench/structure.py --list     print the names and signatures that break the rules of CONTRIBUTING.md
 
-ROOT is a checkout with `src/<package>` and `tests` (default: this one), so that two versions can be compared. Nothing
-of it is run: imports and names are read from the source.
+The source is parsed, not run; only the options are those of the installed program.
 """
 
 from __future__ import annotations
@@ -12,10 +13,23 @@ import ast
 import functools
 import re
 import sys
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+BUDGET = ROOT / "budget.toml"
+SOURCE = "src/howsure/"
+#: Functions of `re` that take a pattern.
+PATTERN_FUNCTIONS = frozenset(
+    ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+)
+#: Strings from which a literal collection is a word list.
+WORD_LIST = 8
+#: Commands from which an option that they share counts once.
+SHARED = 8
 
 #: Words that no identifier may contain: private language, or nouns that say nothing (CONTRIBUTING.md, "Words").
 FORBIDDEN = frozenset(
@@ -50,11 +64,6 @@ class Module(NamedTuple):
         return self.path.stem
 
 
-def find_package(root: Path) -> Path:
-    """Return the folder of the package below `root`/src."""
-    return next(path.parent for path in sorted(root.glob("src/*/__init__.py")))
-
-
 def read_modules(package: Path) -> list[Module]:
     """Return the modules of a package, sorted by name."""
     modules = []
@@ -64,45 +73,6 @@ def read_modules(package: Path) -> list[Module]:
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         modules.append(Module(name, path, ast.parse(text), text.count("\n")))
     return modules
-
-
-def read_exports(modules: list[Module]) -> dict[str, dict[str, str]]:
-    """Return, for each package, the module of the package tree from which its `__init__` imports a name."""
-    names = {module.name for module in modules}
-    exports: dict[str, dict[str, str]] = defaultdict(dict)
-    for module in modules:
-        if module.stem == "__init__":
-            for node in ast.walk(module.tree):
-                if isinstance(node, ast.ImportFrom) and node.module in names:
-                    exports[module.name] |= {alias.asname or alias.name: str(node.module) for alias in node.names}
-    return exports
-
-
-def read_imports(modules: list[Module]) -> set[tuple[str, str]]:
-    """Return (importer, imported) for every import of a module of the package by another, also within functions.
-
-    A name that a package imports from one of its modules counts as that module, whoever imports it from the package;
-    the package itself counts as no importer.
-    """
-    names, exports = {module.name for module in modules}, read_exports(modules)
-    arrows = set()
-    for module in modules:
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.Import):
-                targets = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                targets = []
-                for alias in node.names:
-                    place, name = node.module, alias.name
-                    while name in exports.get(place, {}) and f"{place}.{name}" not in names:
-                        place = exports[place][name]
-                    targets.append(f"{place}.{name}" if f"{place}.{name}" in names else place)
-            else:
-                continue
-            if module.stem == "__init__":  # a face exports; what its own functions use is counted below
-                targets = [target for target in targets if not target.startswith(f"{module.name}.")]
-            arrows |= {(module.name, target) for target in targets if target in names and target != module.name}
-    return arrows
 
 
 def split_words(identifier: str) -> list[str]:
@@ -204,67 +174,127 @@ def public_signatures_with_any(modules: list[Module]) -> list[str]:
     return places
 
 
-def count_tests(root: Path) -> tuple[int, int]:
-    """Return the number of Python files below `root`/tests and of their lines."""
-    files = sorted((root / "tests").rglob("*.py"))
-    return len(files), sum(path.read_text(encoding="utf-8").count("\n") for path in files)
+def count_patterns(tree: ast.Module) -> int:
+    """Return the number of calls of `re` that take a pattern, whether they compile it or use it at once."""
+    functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    attributes = [one for one in functions if isinstance(one, ast.Attribute) and one.attr in PATTERN_FUNCTIONS]
+    return sum(isinstance(one.value, ast.Name) and one.value.id == "re" for one in attributes)
 
 
-def measure(root: Path) -> list[tuple[str, str]]:
-    """Return the figures of a checkout."""
-    modules = read_modules(find_package(root))
-    arrows = read_imports(modules)
-    importers = Counter(target for _, target in arrows)
-    packages = {module.name: module.name.split(".")[1] if "." in module.name else "" for module in modules}
-    between = {(packages[a], packages[b]) for a, b in arrows if packages[a] != packages[b]}
-    inside = sum(packages[a] == packages[b] for a, b in arrows)
-    proper = [module for module in modules if module.stem not in {"__init__", "__main__"}]
-    signatures = public_signatures_with_any(modules)
-    forbidden = forbidden_names(modules)
-    distinct = {entry.rsplit(" ", 1)[1] for entry in forbidden}
-    classes = {name: places for name, places in public_classes(modules).items() if len(places) > 1}
-    local = sum(
-        isinstance(inner, ast.Import | ast.ImportFrom)
-        for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for inner in ast.walk(node)
+def count_word_lists(tree: ast.Module) -> int:
+    """Return the number of literal collections of many strings that module-level assignments hold.
+
+    A collection is a list, a tuple, a set, the keys of a dictionary, or a text that is split; one within another
+    counts too.
+    """
+
+    def is_word_list(node: ast.AST) -> bool:
+        match node:
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items) | ast.Dict(keys=items):
+                return sum(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in items) >= WORD_LIST
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="split" | "splitlines")):
+                return len(text.split()) >= WORD_LIST
+        return False
+
+    values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value]
+    return sum(is_word_list(node) for value in values for node in ast.walk(value))
+
+
+def count_options() -> Counter[str]:
+    """Return the number of options of each command; one that many commands share counts once, for all of them."""
+    import click
+
+    from howsure.cli import cli
+
+    commands: dict[str, list[str]] = defaultdict(list)
+    for name, command in cli.commands.items():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                commands[max(parameter.opts, key=len)].append(name)
+    places: Counter[str] = Counter()
+    for names in commands.values():
+        places.update(["shared"] if len(names) >= SHARED else names)
+    return places
+
+
+def count_lines(paths: Iterable[Path]) -> Counter[str]:
+    """Return the number of lines of each file."""
+    return Counter({path.relative_to(ROOT).as_posix(): path.read_bytes().count(b"\n") for path in paths})
+
+
+def is_below(place: str, folders: Iterable[str]) -> bool:
+    """Return whether a file of the source is one of these files, or in one of these folders."""
+    return any(f"{place}/".startswith(f"{SOURCE}{folder}/") for folder in folders)
+
+
+def measure(budget: dict[str, Any]) -> dict[str, Counter[str]]:
+    """Return what each figure of the budget counts, by file, package or command; the total is the figure."""
+    modules = {module.path.relative_to(ROOT).as_posix(): module for module in read_modules(ROOT / SOURCE)}
+    packages: dict[str, Counter[str]] = {name: Counter() for name in budget["packages"]}
+    folders = {folder: name for name, entry in budget["packages"].items() for folder in entry["paths"]}
+    for place, module in modules.items():
+        folder = max((one for one in folders if is_below(place, [one])), key=len, default="")
+        packages.setdefault(folders.get(folder, "no package of budget.toml"), Counter())[place] = module.lines
+    other = count_lines(
+        path for path in (ROOT / SOURCE).rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}
     )
-    text = [module.path.read_text(encoding="utf-8") for module in modules]
-    tests, test_lines = count_tests(root)
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    return packages | {
+        "lines of source": Counter({name: lines.total() for name, lines in packages.items()}),
+        "modules": Counter({name: len(lines) for name, lines in packages.items()}),
+        "lines of TOML, templates and scripts": Counter(
+            {place: lines for place, lines in other.items() if not is_below(place, budget["data"]["paths"])}
+        ),
+        "compiled patterns": Counter({place: count_patterns(module.tree) for place, module in modules.items()}),
+        "word lists": Counter({place: count_word_lists(module.tree) for place, module in modules.items()}),
+        "public options": count_options(),
+        "lines of tests": count_lines(path for kind in ("py", "yaml") for path in (ROOT / "tests").rglob(f"*.{kind}")),
+        "lines of bench": count_lines((ROOT / "bench").rglob("*.py")),
+        "words of docs": Counter({path.name: len(path.read_text("utf-8").split()) for path in pages}),
+    }
+
+
+def find_excess(figures: dict[str, Counter[str]], budget: dict[str, Any]) -> list[str]:
+    """Return a line for each figure above its ceiling, with the places that have most of it."""
+    ceilings = {name: entry["now"] for name, entry in (budget["packages"] | budget["totals"]).items()}
     return [
-        ("modules in src", f"{len(modules)}"),
-        ("of them without __init__ and __main__", f"{len(proper)}"),
-        ("lines in src", f"{sum(module.lines for module in modules):,}"),
-        ("modules in tests", f"{tests}"),
-        ("lines in tests", f"{test_lines:,}"),
-        ("modules with a single importer", f"{sum(importers[module.name] == 1 for module in proper)}"),
-        ("modules of fewer than 80 lines", f"{sum(module.lines < 80 for module in proper)}"),
-        ("imports between packages (pairs of packages)", f"{len(between)}"),
-        ("imports inside packages (pairs of modules)", f"{inside}"),
-        ("imports within functions", f"{local}"),
-        ("definitions of forbidden identifiers", f"{len(forbidden):,}"),
-        ("distinct forbidden identifiers", f"{len(distinct)}"),
-        ("public class names with several meanings", f"{len(classes)}"),
-        ("file stems that several files share", f"{len(repeated_stems(modules))}"),
-        ("public signatures with Any", f"{len(signatures)}"),
-        ("noqa and type: ignore", f"{sum(len(re.findall('# (?:noqa|type: ignore)', one)) for one in text)}"),
+        f"{name}: {places.total():,}, the ceiling is {ceilings.get(name, 0):,}; most in "
+        + ", ".join(f"{place} ({count:,})" for place, count in places.most_common(5))
+        for name, places in figures.items()
+        if places.total() > ceilings.get(name, 0)
     ]
 
 
+def lower_ceilings(text: str, figures: dict[str, Counter[str]]) -> str:
+    """Return the text of the budget with each ceiling lowered to its figure; none is raised."""
+
+    def lower(found: re.Match[str]) -> str:
+        return f"{found[1]}{min(int(found[3]), figures[found[2]].total()):_}"
+
+    return re.sub(r'^("(.+)" = \{ now = )([\d_]+)', lower, text, flags=re.MULTILINE)
+
+
 def main(*arguments: str) -> None:
-    """Print the figures of one checkout, or of several side by side; with --list, the names that are at fault."""
-    roots = [Path(one) for one in arguments if not one.startswith("-")] or [Path(__file__).resolve().parents[1]]
-    columns = [measure(root) for root in roots]
-    width = max(len(name) for name, _ in columns[0])
-    for rows in zip(*columns, strict=True):
-        print(f"{rows[0][0]:<{width}}", *(f"{value:>9}" for _, value in rows))
+    """Print the figures beside their budget, lower the ceilings, or list the names that are at fault."""
     if "--list" in arguments:
-        for root in roots:
-            modules = read_modules(find_package(root))
-            print("\n".join(["", *forbidden_names(modules), *public_signatures_with_any(modules)]))
-            for places in (repeated_stems(modules), public_classes(modules)):
-                print("\n".join(f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1))
+        modules = read_modules(ROOT / SOURCE)
+        repeated = (repeated_stems(modules) | public_classes(modules)).items()
+        faults = [*forbidden_names(modules), *public_signatures_with_any(modules)]
+        for line in faults + [f"{name}: {', '.join(where)}" for name, where in repeated if len(where) > 1]:
+            print(line)
+        return
+    text = BUDGET.read_text("utf-8")
+    figures = measure(tomllib.loads(text))
+    if "--lower" in arguments:
+        text = lower_ceilings(text, figures)
+        BUDGET.write_text(text, "utf-8")
+    budget = tomllib.loads(text)
+    print(f"{'lines of each package, and totals':<37} measured  ceiling   target")
+    for name, entry in (budget["packages"] | budget["totals"]).items():
+        target = f"{entry['target']:,}" if "target" in entry else ""
+        print(f"{name:<37} {figures[name].total():>8,} {entry['now']:>8,} {target:>8}")
+    for line in find_excess(figures, budget):
+        print(line)
 
 
 if __name__ == "__main__":
