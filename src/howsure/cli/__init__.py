@@ -86,7 +86,7 @@ def _report_error(error: HowsureError, arguments: Sequence[str]) -> None:
     command = shlex.join(["howsure", *arguments, *options]) if options else ""
     _print_error(f"{error}: {command}" if command else str(error))
     is_json = any(pair == ("--format", "json") for pair in pairwise(arguments)) or "--format=json" in arguments
-    if is_json and getattr(error, "code", ""):
+    if is_json and bool(getattr(error, "code", "")):
         record = {"code": getattr(error, "code", ""), "message": str(error), "command": command}
         click.echo(json.dumps({"error": record}, indent=1))
 
