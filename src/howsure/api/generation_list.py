@@ -249,9 +249,9 @@ def _find_texts(sources: Sequence[Source]) -> list[RunSource | LogSource]:
 def _open_completions(source: TableSource) -> LogSource | None:
     """Return a file of a table as a log; None if it has no completions."""
     path = source.table
-    if not isinstance(path, Path) or not path.is_file() or not has_completions(path, source.columns):
+    if not isinstance(path, Path) or not path.is_file() or not has_completions(path, source.options):
         return None
-    reader = TableLogReader(source.columns, source.names)
+    reader = TableLogReader(source.options)
     log = DistinctLog(reader, path, reader.describe(path), ReadOptions(texts=True))
     return LogSource(log, most_generations=source.most_generations)
 

@@ -570,7 +570,9 @@ def _with_variants(data: CubesLike, *, stacklevel: int = 3) -> list[Cube]:
     what = f"only one prompt variant{' beside the default one' if has_default else ''}"
     if not several:
         column = ", or say which column of a table names them: --columns variant=COLUMN"
-        column = "" if has_default else f"{column}, or --wide where each row is a variant and each column a model"
+        column = (
+            "" if has_default else f"{column}, or --shape variants where each row is a variant and each column a model"
+        )
         raise InputError(what, where=names, remedy=f"sample several{column}")
     if single:
         warnings.warn(f"{names} left out: {what}", HowsureWarning, stacklevel=stacklevel)

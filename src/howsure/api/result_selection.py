@@ -95,7 +95,7 @@ class ReviewedEvaluations(Evaluations):
         super().__init__(
             results.sources,
             dimensions=results.dimensions,
-            wide=results.wide,
+            by_variant=results.by_variant,
             benchmark=results.benchmark,
             benchmarks=results.benchmarks,
         )

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from howsure.api.choices import ENGINES, OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
+from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
 from howsure.errors import HowsureError, InputError
+from howsure.rows.mapping import SHAPES, Shape
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
 from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
 
@@ -50,7 +51,7 @@ def _complete_benchmarks(context: click.Context, _parameter: click.Parameter, in
 
 def _complete_columns(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the beginnings of the values of --columns, such as question=."""
-    from howsure.rows.columns import ALIASES
+    from howsure.rows.words import ALIASES
 
     return [f"{name}=" for name in ALIASES if f"{name}=".startswith(incomplete)]
 
@@ -127,7 +128,19 @@ _READ_OPTIONS = (
         multiple=True,
         metavar="NAME=COLUMN",
         shell_complete=_complete_columns,
-        help="Column of a table, or field of a log, that holds NAME (model, question, score, ...).",
+        help="Column of a table, or field of a log, that holds NAME (model, question, score, ...). Several columns "
+        "make one name: model=strategy,method.",
+    ),
+    click.option(
+        "--map",
+        "table_map",
+        metavar="FILE|YAML",
+        help="Mapping of tables and files: a file that `preview -o` writes, or YAML such as 'header: [0, 1]'.",
+    ),
+    click.option(
+        "--shape",
+        type=click.Choice(SHAPES),
+        help="What the columns of a table are: a column per model, per repeat, ...; default: found by the columns.",
     ),
     click.option(
         "--scorer", metavar="NAME", help="Which of several scores is read; of run folders, a scorer of howsure rescore."
@@ -142,13 +155,6 @@ _READ_OPTIONS = (
     click.option(
         "--exclude", type=PATH, metavar="FILE", help="Leave out the questions that the verdicts in this file reject."
     ),
-    click.option(
-        "--engine",
-        type=click.Choice(ENGINES),
-        default=ENGINES[0],
-        help="Where tables are reduced; with spark, PATHS are files that the cluster reaches, or its tables.",
-    ),
-    click.option("--master", metavar="URL", help="Address of the Spark cluster, such as spark://host:7077."),
 )
 _VARIANT_OPTIONS = (
     click.option(
@@ -158,12 +164,6 @@ _VARIANT_OPTIONS = (
         metavar="COLUMN",
         help="Column of a table with the variants' values on a dimension; several can be named. Without a column for "
         "the variant, each combination of values is one.",
-    ),
-    click.option(
-        "--wide",
-        is_flag=True,
-        help="The table has a row per variant, named in its first column, and a column of scores per model; an ending "
-        "such as _acc that all models share is no part of their names.",
     ),
 )
 _CLUSTER_OPTION = click.option(
@@ -184,7 +184,9 @@ class CommandInputs:
         Run folders, logs and tables.
     columns
         Columns of tables or fields of logs, by our column names.
-    scorer, generations, engine, master, dimensions, wide, benchmark, benchmarks, model, scale
+    table_map
+        Mapping of tables and files, a file or YAML.
+    shape, scorer, generations, dimensions, benchmark, benchmarks, model, scale
         As for `howsure.read`.
     exclude
         File of verdicts whose rejected questions are left out.
@@ -197,13 +199,12 @@ class CommandInputs:
 
     paths: Sequence[str]
     columns: Mapping[str, str] = field(default_factory=dict)
+    table_map: str | None = None
+    shape: Shape | None = None
     scorer: str | None = None
     generations: int | None = None
-    engine: str | None = None
-    master: str | None = None
     exclude: Path | None = None
     dimensions: Sequence[str] = ()
-    wide: bool = False
     benchmark: str | None = None
     benchmarks: Sequence[str] = ()
     model: str | None = None
@@ -218,12 +219,11 @@ class CommandInputs:
         results = read(
             self.paths,
             columns=self.columns,
+            map=self.table_map,
+            shape=self.shape,
             scorer=self.scorer,
             generations=self.generations,
             dimensions=self.dimensions,
-            wide=self.wide,
-            engine=self.engine,
-            master=self.master,
             benchmark=self.benchmark,
             benchmarks=self.benchmarks,
             model=self.model,
@@ -237,8 +237,6 @@ class CommandInputs:
             paths,
             columns={name: column for name, column in self.columns.items() if name != "cluster"},
             scorer=self.scorer,
-            engine=self.engine,
-            master=self.master,
             exclude=self.exclude,
             benchmark=self.benchmark,
             benchmarks=self.benchmarks,
@@ -342,6 +340,8 @@ def add_reading(
             paths: Sequence[str],
             *,
             columns: Sequence[str],
+            table_map: str | None,
+            shape: Shape | None,
             scorer: str | None,
             benchmarks: Sequence[str],
             benchmark: str | None,
@@ -349,23 +349,19 @@ def add_reading(
             scale: float | None,
             generations: int | None,
             exclude: Path | None,
-            engine: str,
-            master: str | None,
             cluster: str | None = None,
             dimensions: Sequence[str] = (),
-            wide: bool = False,
             **options: object,
         ) -> None:
             inputs = CommandInputs(
                 paths,
                 columns=parse_columns(columns) | ({"cluster": cluster} if cluster else {}),
+                table_map=table_map,
+                shape=shape,
                 scorer=scorer,
                 generations=generations,
-                engine=engine,
-                master=master,
                 exclude=exclude,
                 dimensions=tuple(dimensions),
-                wide=wide,
                 benchmark=benchmark,
                 benchmarks=benchmarks,
                 model=model,

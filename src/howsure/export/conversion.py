@@ -238,7 +238,7 @@ def _list_logs(sources: Sequence[Source]) -> list[tuple[LogReader, Path]]:
         if isinstance(source, LogSource):
             logs.append((source.reader, source.path))
         elif isinstance(source, TableSource) and isinstance(source.path, Path):
-            logs.append((TableLogReader(source.columns, source.names), source.path))
+            logs.append((TableLogReader(source.options), source.path))
         else:
             what = "a run folder already" if isinstance(source, RunSource) else "no log and no file of a table"
             raise InputError(f"{what}: only logs and tables become a run folder", where=str(source.path))

@@ -85,16 +85,16 @@ class LogSource:
         days = rows_to_cells.find_days(self.rows, self.info.created)
         return rows_to_cells.make_runs(self.rows, where=str(self.path), days=days)
 
-    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark.
 
         Raises
         ------
         InputError
-            When `dimensions` or `wide` is given: a log states no values of its variants.
+            When `dimensions` are given: a log states no values of its variants.
         """
-        if dimensions or wide:
-            what = "--wide is of tables" if wide else f"a log has no dimension {dimensions[0]!r}"
+        if dimensions:
+            what = f"a log has no dimension {dimensions[0]!r}"
             raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
         return rows_to_cells.make_cubes(self.rows, where=str(self.path)) if self.rows.num_rows else []
 

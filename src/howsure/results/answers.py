@@ -451,7 +451,7 @@ def _read_table_answers(source: TableSource) -> pa.Table | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
         try:
-            return TableLogReader(source.columns, source.names).read_answers(source.path)
+            return TableLogReader(source.options).read_answers(source.path)
         except InputError:
             return None  # a table of cells, or one that is left out
 

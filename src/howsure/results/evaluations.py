@@ -17,7 +17,9 @@ from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.results.merging import compare_sources, drop_earlier_cells, join_runs, merge_cubes, share_clusters
 from howsure.results.run_source import is_judged
 from howsure.results.sources import Data, Source, check_no_mapping, find_sources
+from howsure.rows.columns import TableOptions
 from howsure.rows.frames import is_frame
+from howsure.rows.mapping import Shape
 from howsure.rows.rows_to_cells import flatten_cube, merge_cells
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
@@ -40,13 +42,12 @@ _LEADING_NUMBER = re.compile(r"\d+(?= )")
 def read(
     given: Data,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    map: str | Path | Mapping[str, Any] | None = None,  # noqa: A002  # as the option --map
+    shape: Shape | None = None,
     scorer: str | None = None,
     generations: int | None = None,
     dimensions: Sequence[str] = (),
-    wide: bool = False,
-    engine: str | None = None,
-    master: str | None = None,
     benchmark: str | None = None,
     benchmarks: Sequence[str] = (),
     model: str | None = None,
@@ -64,7 +65,13 @@ def read(
         pyarrow, DuckDB and PySpark; the latter is reduced on its cluster.
     columns
         Mapping from our column names to the columns of tables, where these have other names than
-        `rows.columns.ALIASES`, or to the fields of a log, such as `metadata.passage`.
+        `rows.words.ALIASES`, or to the fields of a log, such as `metadata.passage`. Several columns make one name:
+        `{"model": ["strategy", "method"]}`.
+    map
+        A mapping of tables and of names of files, as YAML, a file of it or a dict; see `rows.mapping.TableMap`.
+    shape
+        What the rows and columns of tables are; None finds it. "models", "repeats", "variants" and "questions" are
+        tables with a column for each of these; "variants" has a row per variant and a column per model.
     scorer
         Name of the score to read from logs with several scores, and from run folders that were scored again.
     generations
@@ -73,12 +80,6 @@ def read(
     dimensions
         Columns of tables with the values of the variants. Without a column for the variant, each combination of values
         is a variant. Run folders store their dimensions.
-    wide
-        Whether tables have a row per variant and a column per model; see `rows.tidy.melt_models`.
-    engine
-        "spark" to read every path with Spark; None reads with DuckDB.
-    master
-        Address of the Spark cluster.
     benchmark
         One name for the benchmark of everything that is read, whatever files and logs call it: question ids that agree
         are the same questions.
@@ -113,16 +114,25 @@ def read(
     sources = find_sources(
         given,
         columns=columns,
+        map=map,
+        shape=shape,
         scorer=scorer,
         generations=generations,
-        engine=engine,
-        master=master,
         benchmark=benchmark,
         selects=bool(benchmarks),
         model=model,
         scale=scale,
     )
-    return Evaluations(sources, dimensions=dimensions, wide=wide, benchmark=benchmark, benchmarks=benchmarks)
+    by_variant = bool(dimensions) or any(_has_variant_rows(source) for source in sources)
+    return Evaluations(
+        sources, dimensions=dimensions, by_variant=by_variant, benchmark=benchmark, benchmarks=benchmarks
+    )
+
+
+def _has_variant_rows(source: Source) -> bool:
+    """Return whether the user said that rows of a table are prompt variants."""
+    options = getattr(source, "options", None)
+    return isinstance(options, TableOptions) and options.map.shape == "variants"
 
 
 class Evaluations(Sequence[Cells]):
@@ -135,8 +145,10 @@ class Evaluations(Sequence[Cells]):
     ----------
     sources
         Run folders, logs, tables and frames, as `find_sources` returns them.
-    dimensions, wide, benchmark, benchmarks
+    dimensions, benchmark, benchmarks
         As for `read`.
+    by_variant
+        Whether tables may hold one score per variant for a whole benchmark.
 
     Warns
     -----
@@ -157,11 +169,12 @@ class Evaluations(Sequence[Cells]):
         sources: Sequence[Source],
         *,
         dimensions: Sequence[str] = (),
-        wide: bool = False,
+        by_variant: bool = False,
         benchmark: str | None = None,
         benchmarks: Sequence[str] = (),
     ) -> None:
-        self.sources, self.dimensions, self.wide, self.benchmark = tuple(sources), tuple(dimensions), wide, benchmark
+        self.sources, self.dimensions, self.benchmark = tuple(sources), tuple(dimensions), benchmark
+        self.by_variant = by_variant
         self.benchmarks = tuple(benchmarks)
         self._doubts: defaultdict[int, dict[str, str]] = defaultdict(
             dict
@@ -188,7 +201,7 @@ class Evaluations(Sequence[Cells]):
     def cells(self) -> list[Cells]:
         """Return the cells of each benchmark, pooled over prompt variants.
 
-        Tables of scores of whole benchmarks, which `dimensions` or `wide` describe, have cells through their cubes.
+        Tables of scores of whole benchmarks, a row per variant, have cells through their cubes.
         """
         return [cube.cells() for cube in self._cubes] if self._holds_benchmark_scores else list(self._cells)
 
@@ -302,7 +315,7 @@ class Evaluations(Sequence[Cells]):
     @property
     def _holds_benchmark_scores(self) -> bool:
         """Whether the tables have one score per variant for a whole benchmark, and none per question."""
-        return (self.wide or bool(self.dimensions)) and any(cube.is_whole for cube in self._cubes)
+        return self.by_variant and any(cube.is_whole for cube in self._cubes)
 
     @cached_property
     def _cells(self) -> tuple[Cells, ...]:
@@ -317,7 +330,7 @@ class Evaluations(Sequence[Cells]):
 
     @cached_property
     def _cubes(self) -> tuple[Cube, ...]:
-        parts = self._limit([source.cubes(self.dimensions, wide=self.wide) for source in self.sources])
+        parts = self._limit([source.cubes(self.dimensions) for source in self.sources])
         # Each question is sampled independently under each variant.
         flat = [[flatten_cube(cube) for cube in part if not cube.is_whole] for part in parts]
         self._find_doubts(flat, flat[0] if len(flat) == 1 else [])

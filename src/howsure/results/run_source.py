@@ -109,9 +109,8 @@ class RunSource:
         days = rows_to_cells.find_days(self.rows)
         return rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans, days=days)
 
-    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
-        del wide  # for tables only
         if self.plans:
             self._note_stages("each stage has a weight as a whole")
         if self._is_copy:

@@ -6,11 +6,12 @@ import re
 import shlex
 import stat
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -20,23 +21,17 @@ from howsure.logs.base import LogReader, ReadOptions
 from howsure.logs.file_formats import FileHead
 from howsure.logs.log_names import DistinctLog, distinguish_logs, label_run_models
 from howsure.logs.log_source import LogSource
+from howsure.notes import Note
 from howsure.results import merging
 from howsure.results.run_source import RunSource
 from howsure.results.table_log import TableLogReader, identify_table
 from howsure.results.table_names import list_files_of_models, name_tables
+from howsure.rows.columns import TableOptions
 from howsure.rows.file_contents import find_content_format
+from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
 from howsure.rows.frames import FrameLike, is_frame
-from howsure.rows.read_table import (
-    UNNAMED,
-    TableNames,
-    describe_table,
-    open_table,
-    read_cells,
-    read_cubes,
-    read_numbered_runs,
-    read_runs,
-)
-from howsure.rows.table_files import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
+from howsure.rows.mapping import Shape, TableMap, read_map
+from howsure.rows.table import describe_table, open_table, read_cells, read_cubes, read_numbered_runs, read_runs
 from howsure.safe_text import mask_address
 from howsure.store.manifest import LogIdentity, Manifest, load
 from howsure.store.responses import is_run
@@ -97,12 +92,8 @@ class Source(Protocol):
         """The largest number of generations of each cell that are read; None if all are read."""
 
     @property
-    def notes(self) -> Sequence[str]:
-        """Lines that qualify the results; they are complete once the source has been read."""
-
-    @property
-    def benchmarks_of_notes(self) -> Mapping[str, Collection[str]]:
-        """The benchmarks, as the source names them, that a note is about; one that is not here is about all."""
+    def notes(self) -> Sequence[Note]:
+        """Notes that qualify the results; they are complete once the source has been read."""
 
     @property
     def fault(self) -> InputError | None:
@@ -114,7 +105,7 @@ class Source(Protocol):
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each run, by benchmark."""
 
-    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
+    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark."""
 
     def manifest(self) -> dict[str, object] | None:
@@ -128,23 +119,19 @@ class TableSource:
     ----------
     table
         The path or the frame.
-    columns
-        Mapping from our column names to the columns of the table.
+    options
+        The mapping, and what no column states.
     path
         The name that messages use for a frame.
     most_generations
         Only the first so many generations of each cell are read; None reads all.
     is_optional
         Whether a table that cannot be read is left out with a note, such as one of many files of a folder.
-    names
-        What its columns do not state.
 
     Attributes
     ----------
     notes
         What was decided while the table was read, or why it is left out.
-    benchmarks_of_notes
-        The benchmarks that a note is about, where it is not about all of them.
     fault
         Why an optional table was left out; None where it was read.
     given_at
@@ -153,8 +140,8 @@ class TableSource:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> frame = pa.table({"system": ["m", "m"], "question": ["1", "2"], "score": [1, 0]})
-    >>> TableSource(frame, {"model": "system"}).cells()[0].models
+    >>> frame = pa.table({"method": ["m", "m"], "question": ["1", "2"], "score": [1, 0]})
+    >>> TableSource(frame, TableOptions(read_map("model: method"))).cells()[0].models
     ('m',)
     """
 
@@ -163,60 +150,51 @@ class TableSource:
     def __init__(
         self,
         table: str | Path | FrameLike,
-        columns: Mapping[str, str],
+        options: TableOptions,
         *,
         path: str | Path | None = None,
         most_generations: int | None = None,
         is_optional: bool = False,
-        names: TableNames = UNNAMED,
     ) -> None:
-        self.table, self.columns, self.most_generations, self.names = table, columns, most_generations, names
+        self.table, self.options, self.most_generations = table, options, most_generations
         self.is_optional = is_optional
         self.fault: InputError | None = None
-        self.notes: list[str] = []
-        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.notes: list[Note] = []
         self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
 
     def cells(self) -> list[Cells]:
-        """Return the cells; see `rows.read_table.read_cells`."""
+        """Return the cells; see `rows.table.read_cells`."""
         return self._read(read_cells) or []
 
     def runs(self) -> dict[str, list[Cells]]:
-        """Return the cells of each generation; see `rows.read_table.read_runs`."""
+        """Return the cells of each generation; see `rows.table.read_runs`."""
         return self._read(read_runs) or {}
 
     def numbered_runs(self) -> dict[str, list[tuple[str, Cells]]]:
-        """Return the cells of each generation with its number or name; see `rows.read_table.read_numbered_runs`."""
+        """Return the cells of each generation with its number or name; see `rows.table.read_numbered_runs`."""
         return self._read(read_numbered_runs) or {}
 
-    def cubes(self, dimensions: Sequence[str] = (), *, wide: bool = False) -> list[Cube]:
-        """Return the cells of each prompt variant; see `rows.read_table.read_cubes`."""
-        return self._read(partial(read_cubes, dimensions=dimensions, wide=wide)) or []
+    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
+        """Return the cells of each prompt variant; see `rows.table.read_cubes`."""
+        return self._read(partial(read_cubes, dimensions=dimensions)) or []
 
     def _read(self, read: Callable[..., Part]) -> Part | None:
-        """Return what a function of `read_table` reads; None where an optional table cannot be read."""
-        options = {"name": str(self.path), "generations": self.most_generations, "names": self.names}
+        """Return what a function of `rows.table` reads; None where an optional table cannot be read."""
+
+        def add(note: Note) -> None:
+            if note not in self.notes:
+                self.notes.append(note)
+
+        options: dict[str, Any] = {"generations": self.most_generations, "options": self.options, "note": add}
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", HowsureWarning)
-                result = read(self.table, self.columns, **options)
+            return read(self.table, name=str(self.path), **options)
         except InputError as error:
             if not self.is_optional:
                 raise
             if self.fault is None:
-                self.notes.append(describe_omission(error))
+                add(Note("left-out", str(self.path), facts={"why": describe_omission(error)}))
             self.fault = error
             return None
-        # The lines of many tables are said together, those of one kind in one line.
-        for one in caught:
-            line = str(one.message)
-            if not issubclass(one.category, HowsureWarning) or not line.startswith(f"{self.path}: "):
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            elif (note := line.removeprefix(f"{self.path}: ")) not in self.notes:
-                self.notes.append(note)
-                if isinstance(one.message, HowsureWarning) and one.message.benchmarks:
-                    self.benchmarks_of_notes[note] = one.message.benchmarks
-        return result
 
     def manifest(self) -> None:
         """Return None, because a table has no manifest."""
@@ -225,11 +203,11 @@ class TableSource:
 def find_sources(
     given: Data,
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    map: str | Path | Mapping[str, Any] | None = None,  # noqa: A002  # as the option --map
+    shape: Shape | None = None,
     scorer: str | None = None,
     generations: int | None = None,
-    engine: str | None = None,
-    master: str | None = None,
     benchmark: str | None = None,
     selects: bool = False,
     model: str | None = None,
@@ -242,15 +220,13 @@ def find_sources(
     given
         Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables.
     columns
-        Mapping from our column names to columns of tables or fields of logs.
+        Mapping from our column names to columns of tables or fields of logs; several columns make one name.
+    map, shape
+        As for `howsure.read`.
     scorer
         Name of the score to read from logs with several scores, and from run folders that were scored again.
     generations
         Only the first so many generations of each cell are read; None reads all.
-    engine
-        "spark" to read every path with Spark; None reads with DuckDB.
-    master
-        Address of the Spark cluster.
     selects
         Whether benchmarks are selected by the names of the files before they get that of `benchmark`.
     benchmark, model
@@ -271,19 +247,15 @@ def find_sources(
     """
     if generations is not None and generations < 1:
         raise InputError(f"--generations {generations}", remedy="allowed: 1 or more")
-    options = _Options(columns or {}, scorer, generations, benchmark, model, scale)
+    table_map = (TableMap() if map is None else read_map(map)).with_columns(columns or {})
+    if shape is not None:
+        table_map = replace(table_map, shape=shape)
+    options = _Options(table_map, scorer, generations, benchmark, model, scale)
     check_no_mapping(given)
     is_one = isinstance(given, (str, PathLike)) or is_frame(given)
     each = [cast("str", given)] if is_one else list(cast("Iterable[str]", given))
     if not each:
         raise InputError("no data is given", remedy="give paths, frames or cells")
-    if engine == "spark":
-        from howsure.rows.frames import read_spark_table, start_session
-
-        session = start_session(master)
-        frames = ((read_spark_table(session, str(name)), str(name)) for name in each)
-        opened = (_open_table_source(frame, options, name) for frame, name in frames)
-        return _construct_sources([_Candidate(None, table, given_at=i) for i, table in enumerate(opened)], options)
     candidates = _list_candidates(each, options)
     tables = [item.table for item in candidates if item.table is not None and item.place is not None]
     for line in name_tables(tables, benchmark=None if selects else benchmark, model=model):
@@ -313,7 +285,7 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
             check_no_mapping(one)
             raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
         if is_remote(str(one)) or is_glob(str(one)):
-            files, note = list_files_of_models(str(one), options.columns)
+            files, note = list_files_of_models(str(one), TableOptions(options.map))
             if note and options.benchmark is None:
                 warnings.warn(note, HowsureWarning, stacklevel=4)
             if files:
@@ -331,12 +303,21 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
 class _Options(NamedTuple):
     """The options with which all sources are read; see `find_sources`."""
 
-    columns: Mapping[str, str]
+    map: TableMap
     scorer: str | None
     generations: int | None
     benchmark: str | None
     model: str | None
     scale: float | None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Our names to fields of logs."""
+        return {name: ",".join(columns) for name, columns in self.map.columns.items()}
+
+    def for_table(self) -> TableOptions:
+        """Return the options of a table."""
+        return TableOptions(self.map, self.benchmark, self.model, scorer=self.scorer, scale=self.scale)
 
 
 class _Candidate(NamedTuple):
@@ -407,7 +388,7 @@ def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource
         else:
             has_marks = False
         if isinstance(source, TableSource) and not has_marks and _is_export(source.path):
-            copied = TableSource(source.table, {}, path=source.path, is_optional=True).cells()
+            copied = TableSource(source.table, TableOptions(), path=source.path, is_optional=True).cells()
             if (folder := next((one for one in folders if _have_same_scores(copied, one)), None)) is not None:
                 lines.append(f"{source.path}: left out, because its scores of each question are those of {folder.path}")
                 continue
@@ -733,7 +714,7 @@ def _has_results(path: Path, options: _Options) -> bool:
     if path.stat().st_size > _MOST_JSON:
         return False
     try:
-        content = describe_table(path, options.columns, TableNames(model="", scorer=options.scorer))
+        content = describe_table(path, options.for_table())
     except InputError:
         return False
     return not content.needs_scores or "target" in content.columns
@@ -749,18 +730,7 @@ def _open_table_source(
 ) -> TableSource:
     """Return a file or a frame as a source, read with the options of all sources."""
     return TableSource(
-        table,
-        options.columns,
-        path=path,
-        most_generations=options.generations,
-        is_optional=is_optional,
-        names=TableNames(
-            options.benchmark,
-            options.model,
-            options.scorer,
-            options.scale,
-            is_one_benchmark=options.benchmark is not None,
-        ),
+        table, options.for_table(), path=path, most_generations=options.generations, is_optional=is_optional
     )
 
 

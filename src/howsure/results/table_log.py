@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from howsure.errors import HowsureWarning, InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, RowBuilder
+from howsure.errors import InputError
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder
 from howsure.logs.file_formats import FileHead
+from howsure.notes import Note
 from howsure.rows import rows_to_cells
-from howsure.rows.columns import TEXT_ALIASES, TableOptions, find_texts, match_aliases, separate_texts
-from howsure.rows.read_table import UNNAMED, TableNames, open_table
+from howsure.rows.columns import TableOptions
+from howsure.rows.formats import find_format, is_table
+from howsure.rows.scores import drop_summaries
 from howsure.rows.sql import ROW, number_rows, quote_text
-from howsure.rows.table_files import find_file_format, is_table, name_table
-from howsure.rows.tidy import drop_summaries, group_rows
+from howsure.rows.table import group_rows, open_table
+from howsure.rows.words import find_alias
 from howsure.scorers.targets import parse_items, write_targets
 from howsure.store.manifest import ModelRecord
 
@@ -37,12 +39,12 @@ _NO_SCORE, _NO_TEXT = "missing: the table has no score here", "missing: the tabl
 _LARGEST = 1 << 31
 
 
-def has_completions(path: Path, columns: Mapping[str, str]) -> bool:
-    """Return whether a table has a column of completions, by its name or as `columns` says."""
-    if "completion" in columns:
+def has_completions(path: Path, options: TableOptions) -> bool:
+    """Return whether a table has a column of completions, by its name or as the mapping says."""
+    if "completion" in options.map.columns:
         return True
-    with open_table(path) as rows:
-        return "completion" in match_aliases(rows.columns, {"completion": TEXT_ALIASES["completion"]})
+    with open_table(path, options.map) as rows:
+        return find_alias("completion", rows.columns) is not None
 
 
 def identify_table(path: Path) -> str:
@@ -57,24 +59,21 @@ def _hash_file(path: Path) -> str:
 
 
 class TableLogReader(LogReader):
-    """Reader of tables with the columns that `rows.tidy` finds, and with texts.
+    """Reader of tables as `rows.table` reads them, with texts.
 
     Generations that are whole numbers keep them, counted from 1; other names are numbered in their order. Without a
     column for generations, the rows of a cell are its generations. A table with completions needs no scores.
 
     Parameters
     ----------
-    columns
-        Our column names to those of the tables: those of `rows.columns.ALIASES` and of `TEXT_ALIASES`.
-    names
-        What the columns do not state, as `score` reads it.
+    options
+        The mapping, and what the columns do not state.
     """
 
     name = "table"
 
-    def __init__(self, columns: Mapping[str, str] | None = None, names: TableNames = UNNAMED) -> None:
-        self.columns, self.text_columns = separate_texts(columns or {})
-        self.names = names
+    def __init__(self, options: TableOptions | None = None) -> None:
+        self.options = replace(options or TableOptions(), texts=True)
 
     def recognises(self, head: FileHead) -> bool:
         """Return whether the name of a file is that of a table."""
@@ -83,7 +82,7 @@ class TableLogReader(LogReader):
     def describe(self, path: Path) -> LogInfo:
         """Return the models and benchmarks of a table, which has no other metadata."""
         digest = _hash_file(path)
-        with _ignore_warnings(), self._open(path) as rows:
+        with self._open(path) as rows:
             models = sorted(str(name) for (name,) in rows.project("model").distinct().fetchall())
             benchmarks = sorted(str(name) for (name,) in rows.project("benchmark").distinct().fetchall())
         return LogInfo(
@@ -94,9 +93,9 @@ class TableLogReader(LogReader):
 
     def check_texts(self, path: Path, *names: str) -> None:
         """Raise InputError if the table lacks one of these texts, with its columns and how one is named."""
-        with open_table(path) as table:
+        with open_table(path, self.options.map) as table:
             columns = table.columns
-        with _ignore_warnings(), self._open(path) as rows:
+        with self._open(path) as rows:
             missing = [name for name in names if name not in rows.columns]
         if missing:
             remedy = f"the columns are {', '.join(columns)}: name one with --columns {missing[0]}=COLUMN"
@@ -116,12 +115,12 @@ class TableLogReader(LogReader):
         """Yield each generation once; a missing score without a completion is a failure."""
         import pyarrow as pa
 
-        with self._open(path) as unnumbered:
+        with self._open(path, lambda note: build.note(note.text)) as unnumbered:
             rows = number_rows(unnumbered)
-            generation = _write_number_sql(rows, build.note)
+            generation = _write_number_sql(rows)
             has_texts = "completion" in rows.columns
             # An empty cell of delimited text is an empty text or a missing one; it is taken as missing.
-            is_delimited = find_file_format(str(path)) == "csv"
+            is_delimited = find_format(str(path)) == "csv"
             parts = [f'"{ROW}"', "benchmark", "model", "question", f"{generation} AS generation", "score"]
             parts += [_or_null(rows, name, default) for name, default in _OPTIONAL.items()]
             for batch in pa.RecordBatchReader.from_stream(rows.project(", ".join(parts)).order(f'"{ROW}"')):
@@ -152,7 +151,7 @@ class TableLogReader(LogReader):
                     )
 
     @contextlib.contextmanager
-    def _open(self, path: Path) -> Iterator[duckdb.DuckDBPyRelation]:
+    def _open(self, path: Path, note: Callable[[Note], None] = lambda _: None) -> Iterator[duckdb.DuckDBPyRelation]:
         """Yield the rows with our column names, after the checks of every table."""
 
         def check_rows(rows: duckdb.DuckDBPyRelation, where: str) -> duckdb.DuckDBPyRelation:
@@ -161,28 +160,16 @@ class TableLogReader(LogReader):
                 remedy = "read the table itself: it does not state which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
             cells = rows_to_cells.make_cells(rows, where=where)
-            for before, after in zip(cells, drop_summaries(where, cells), strict=True):
+            for before, after in zip(cells, drop_summaries(cells, where, lambda _: None), strict=True):
                 for name, names in (("question", after.questions), ("model", after.models)):
-                    left_out = set(before.questions if name == "question" else before.models) - set(names)
-                    for one in left_out:
+                    for one in set(before.questions if name == "question" else before.models) - set(names):
                         benchmark = quote_text(before.benchmark)
                         wrong = f"benchmark = {benchmark} AND CAST({name} AS VARCHAR) = {quote_text(one)}"
                         rows = rows.filter(f"NOT ({wrong})")
             return rows
 
-        with open_table(path) as rows:
-            texts = find_texts(rows.columns, str(path), self.text_columns)
-            options = self.names.extend(TableOptions(self.columns, texts=texts))
-            benchmark = self.names.benchmark or name_table(path)
-            yield group_rows(rows, str(path), benchmark, options, check_rows)[0]
-
-
-@contextlib.contextmanager
-def _ignore_warnings() -> Iterator[None]:
-    """Silence what reading the rows says again."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HowsureWarning)
-        yield
+        with open_table(path, self.options.map) as rows:
+            yield group_rows(rows, str(path), self.options, check_rows, note)
 
 
 #: SQL of a text that is missing.
@@ -199,13 +186,10 @@ def _or_null(rows: duckdb.DuckDBPyRelation, name: str, default: str) -> str:
     return f'"{name}"' if name in rows.columns else f'{default} AS "{name}"'
 
 
-def _write_number_sql(rows: duckdb.DuckDBPyRelation, note: Note) -> str:
+def _write_number_sql(rows: duckdb.DuckDBPyRelation) -> str:
     """Return SQL for the number of a row's generation, from 1."""
     cell = ", ".join(name for name in ("benchmark", "model", "question", "variant") if name in rows.columns)
     if "generation" not in rows.columns:
-        most = rows.aggregate("count(*) AS n", cell).aggregate("max(n)").fetchall()[0][0]
-        if most > 1:
-            note("cells have several rows and there is no column 'generation': each row is taken as a generation")
         return f'row_number() OVER (PARTITION BY {cell} ORDER BY "{ROW}")'
     number = "TRY_CAST(CAST(generation AS VARCHAR) AS BIGINT)"
     are_whole, low, high = rows.aggregate(
@@ -213,7 +197,6 @@ def _write_number_sql(rows: duckdb.DuckDBPyRelation, note: Note) -> str:
     ).fetchall()[0]
     if are_whole and high < _LARGEST:
         return f"{number} + 1" if low == 0 else number
-    note("generations are not numbered 0 or 1 and so on: they are numbered in the order of their names")
     return "dense_rank() OVER (PARTITION BY benchmark, model ORDER BY generation)"
 
 

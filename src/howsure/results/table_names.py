@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.rows.read_table import TableNames, describe_table
+from howsure.rows.columns import TableOptions
+from howsure.rows.table import describe_table
 from howsure.rows.table_files import is_glob, match_pattern, name_table
-from howsure.rows.wide import find_repeats
 
 if TYPE_CHECKING:
     from howsure.results.sources import TableSource
@@ -112,8 +112,11 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
     files = []
     for source in sources:
         path = Path(str(source.path))
-        source.names = source.names._replace(
-            benchmark=benchmark or name_table(path), model=model or name_table(path), is_model_of_file=model is None
+        source.options = replace(
+            source.options,
+            benchmark=benchmark or name_table(path),
+            model=model or name_table(path),
+            is_model_of_file=model is None,
         )
         if len(sources) > 1 and (file := _describe(source, path)) is not None:
             files.append(file)
@@ -126,7 +129,8 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
         for file in group:
             chosen_benchmark, chosen_model = names[file.path]
             label = model or chosen_model
-            file.source.names = file.source.names._replace(
+            file.source.options = replace(
+                file.source.options,
                 benchmark=benchmark or chosen_benchmark,
                 model=label,
                 is_model_of_file=len(group) == 1 and model is None,
@@ -137,7 +141,7 @@ def name_tables(sources: Sequence[TableSource], *, benchmark: str | None, model:
         yield from _find_added_files(files, names)
 
 
-def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> tuple[list[Path], str]:
+def list_files_of_models(pattern: str, options: TableOptions) -> tuple[list[Path], str]:
     """Return the files that a pattern matches if no column of the first names the model, so that each is of a model.
 
     Parameters
@@ -158,7 +162,7 @@ def list_files_of_models(pattern: str, columns: Mapping[str, str]) -> tuple[list
     if len(files) < 2:
         return [], ""
     try:
-        content = describe_table(files[0], columns, TableNames(model=""))
+        content = describe_table(files[0], options)
     except InputError:
         return [], ""
     if "model" not in content.columns:
@@ -176,7 +180,7 @@ def _describe(source: TableSource, path: Path) -> _File | None:
     """Return what the columns of a file state; None where they name the benchmark, or cannot be read."""
     table = source.table if isinstance(source.table, (str, Path)) else path
     try:
-        content = describe_table(table, source.columns, source.names._replace(model="", is_model_of_file=False))
+        content = describe_table(table, replace(source.options, model=None, is_model_of_file=False))
     except InputError:
         return None  # reading it says what is wrong
     if "benchmark" in content.columns or not content.questions:

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.rows.columns import TEXT_ALIASES, match_aliases
+from howsure.rows.words import ALIASES, find_alias
+from howsure.rows.words import TEXTS as TEXT_ALIASES
+
+
+def match_aliases(names, aliases=ALIASES, *, taken=()):
+    names = list(names)
+    return {o: c for o in aliases for c in [find_alias(o, names)] if c}
+
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet

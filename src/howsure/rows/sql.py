@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
+from howsure.rows.words import MISSING_TEXTS
 
 if TYPE_CHECKING:
     import duckdb
 
 __all__ = [
-    "MISSING_TEXTS",
     "ROW",
     "ColumnTypes",
     "RowCheck",
@@ -170,10 +170,6 @@ def number_sql(
     text, value = parse_number_sql(write_text_sql(column, types), words)
     checks.append(RowCheck(f"{text} IS NOT NULL AND coalesce(isinf({value}), true)", column, wrong, remedy))
     return value
-
-
-#: Texts that stand for a missing value, in lower case.
-MISSING_TEXTS = ("nan", "na", "n/a", "#n/a", "null", "none", "-", "–")
 
 
 def parse_number_sql(text: str, words: Mapping[str, float | None] | None = None) -> tuple[str, str]:

@@ -1,0 +1,244 @@
+"""A key occurs once: where it repeats, say which columns tell its rows apart, and the option for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from howsure.errors import InputError
+from howsure.rows.columns import ColumnValues, FoundColumns, describe_columns
+from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
+from howsure.rows.words import (
+    ALIASES,
+    FAILURE_COLUMNS,
+    MEASURE_WORDS,
+    TASK_NAMES,
+    TEXTS,
+    TURN_NAMES,
+    normalise_name,
+    split_words,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["refuse_repeats", "refuse_two_targets"]
+
+#: Number of repeated keys whose rows are compared.
+_MOST_KEYS = 5000
+#: Share of keys whose rows a column must tell apart: one of words, one of numbers.
+_DIFFERS, _CROSSES = 0.5, 0.9
+#: Largest number of values that a message names.
+_N_NAMED = 4
+#: Columns of texts, which tell no rows apart, and those of scorers.
+_TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names} | {
+    "reason",
+    "explanation",
+    "finishreason",
+}
+_SCORERS = {normalise_name(name) for name in ALIASES["scorer"]}
+_PROMPTS = ("prompt", "template", "variant", "paraphrase", "instruction")
+
+
+class _Telling(NamedTuple):
+    """A column that tells rows of one key apart."""
+
+    name: str
+    values: tuple[str, ...]
+    crosses: bool
+    is_words: bool
+    counts: bool
+    """Whether its values are whole numbers one after the other, from 0 or 1."""
+
+
+def refuse_repeats(
+    rows: duckdb.DuckDBPyRelation, key: Mapping[str, str], found: FoundColumns, where: str, *, has_generation: bool
+) -> None:
+    """Raise InputError where rows of one key differ in a column that may be a name; return where none does.
+
+    Parameters
+    ----------
+    rows
+        The rows with the columns of the table.
+    key
+        SQL of our names in the key.
+    found
+        The columns that have one of our names.
+    where
+        Name of the table.
+    has_generation
+        Whether the key has a generation, so that it may never repeat.
+
+    Raises
+    ------
+    InputError
+        With the code "repeated-key", and the options that read the table.
+    """
+    names = [quote_name(f"key {i}") for i in range(len(key))]
+    keyed = rows.project(", ".join(["*", *(f"{sql} AS {name}" for sql, name in zip(key.values(), names, strict=True))]))
+    listed = ", ".join(names)
+    same = " AND ".join(f"t.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
+    repeated = keyed.query(
+        "t",
+        f"WITH k AS (SELECT {listed} FROM t GROUP BY {listed} HAVING count(*) > 1 LIMIT {_MOST_KEYS}) "
+        f"SELECT t.* FROM t JOIN k ON {same}",
+    )
+    columns = [name for name in rows.columns if name not in found.taken and not _is_beside(name)]
+    telling = _find_telling(repeated, columns, listed)
+    chosen = _choose(repeated, telling, listed)
+    if chosen:
+        raise _build_error(chosen, found, where)
+    if has_generation:
+        column = found.columns["generation"][0]
+        what = f"rows have the same {', '.join(key)}, and no column tells them apart"
+        remedy = f"drop the repeats; or leave column {column!r} out, so that rows are generations in their order"
+        raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=("--map", f"drop: [{column}]"))
+
+
+def _is_beside(name: str) -> bool:
+    """Return whether a column is a text, a measure or a failure, which tell no rows apart."""
+    key = normalise_name(name)
+    return key in _TEXTS or key in FAILURE_COLUMNS or not MEASURE_WORDS.isdisjoint(split_words(name))
+
+
+def _find_telling(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) -> list[_Telling]:
+    """Return the columns that tell rows of one key apart and cross the questions, as systems or runs do."""
+    values = describe_columns(rows, names)
+    n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
+    names = [name for name in names if 2 <= values[name].n_distinct <= max(2, n_rows // 2)]
+    if not names:
+        return []
+    types = read_column_types(rows)
+    texts = [f"trim({write_text_sql(name, types)})" for name in names]
+    counts = ", ".join(f"count(DISTINCT {text}) AS d{i}" for i, text in enumerate(texts))
+    inner = rows.aggregate(f"count(*) AS n, {counts}", key)
+    parts = [f"avg((d{i} > 1)::INT), avg((d{i} = n)::INT), sum(d{i})" for i in range(len(names))]
+    n_keys, most, *flat = inner.aggregate(f"count(*), max(n), {', '.join(parts)}").fetchall()[0]
+    result = []
+    for i, name in enumerate(names):
+        differs, distinguishes, n_pairs = flat[3 * i : 3 * i + 3]
+        one = values[name]
+        crosses = n_pairs >= _CROSSES * n_keys * one.n_distinct
+        is_words = not one.is_score
+        few = one.n_distinct <= 1.5 * most
+        if crosses or (is_words and differs >= _DIFFERS) or (distinguishes >= _CROSSES and few):
+            found = (
+                rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
+            )
+            listed = tuple(str(value) for value, _ in found.fetchall() if value is not None)
+            result.append(_Telling(name, listed, crosses, is_words, _counts(one) and distinguishes >= _CROSSES))
+    return sorted(result, key=lambda one: (not one.crosses, not one.is_words, values[one.name].n_distinct))
+
+
+def _counts(values: ColumnValues) -> bool:
+    """Return whether values are whole numbers one after the other, from 0 or 1."""
+    if values.words is not None or values.n_numbers < values.n or values.low not in {0, 1}:
+        return False
+    return values.high == values.low + values.n_distinct - 1
+
+
+def _choose(rows: duckdb.DuckDBPyRelation, telling: Sequence[_Telling], key: str) -> list[_Telling]:
+    """Return the fewest columns, in their order, with each of which fewer rows have the same names."""
+    types = read_column_types(rows)
+    chosen: list[_Telling] = []
+    before = _count_distinct(rows, [key])
+    n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
+    for one in telling:
+        if before == n_rows:
+            break
+        parts = [key, *(write_text_sql(each.name, types) for each in (*chosen, one))]
+        if (now := _count_distinct(rows, parts)) > before:
+            chosen.append(one)
+            before = now
+    return chosen
+
+
+def _count_distinct(rows: duckdb.DuckDBPyRelation, parts: Sequence[str]) -> int:
+    """Return the number of different values of several expressions together."""
+    return int(rows.project(", ".join(parts)).distinct().aggregate("count(*)").fetchall()[0][0])
+
+
+def _build_error(chosen: Sequence[_Telling], found: FoundColumns, where: str) -> InputError:
+    """Return the refusal with the option for each column."""
+    joined: dict[str, list[str]] = {}
+    options: list[str] = []
+    for one in chosen:
+        key = normalise_name(one.name)
+        if key in _SCORERS and one.crosses and one.is_words:
+            options += ["--scorer", _prefer_scorer(one.values)]
+            if "scorer" not in found.columns and key not in {"metric", "scorer"}:
+                options += ["--columns", f"scorer={one.name}"]
+        elif key in TASK_NAMES or key in TURN_NAMES:
+            joined.setdefault("question", []).append(one.name)
+        elif one.counts and "generation" not in found.columns and not joined.get("generation"):
+            joined["generation"] = [one.name]
+        elif any(word in key for word in _PROMPTS) and "variant" not in found.columns:
+            joined.setdefault("variant", []).append(one.name)
+        else:
+            joined.setdefault("model", []).append(one.name)
+    for name, columns in joined.items():
+        # A turn or a task of its own is part of the name of its question.
+        own = [] if name == "generation" else [one for one in found.columns.get(name, ()) if one not in columns]
+        options += ["--columns", f"{name}={','.join([*own, *columns])}"]
+    values = "; ".join(
+        f"{one.name!r} ({', '.join(one.values[:_N_NAMED])}{', ...' if len(one.values) > _N_NAMED else ''})"
+        for one in chosen
+    )
+    what = f"several rows have the same benchmark, model and question, and differ in {values}"
+    name = chosen[0].name
+    remedy = (
+        f"say what {name!r} is with --columns: model={name} for systems, variant={name} for prompts, "
+        f"generation={name} for repeats, question=ID,{name} for questions, or --scorer for one of several scores"
+    )
+    return InputError(what, where=where, remedy=remedy, code="repeated-key", options=options)
+
+
+def _prefer_scorer(values: Sequence[str]) -> str:
+    """Return the scorer that a command names: one that is called like a score, else the first."""
+    preferred = ("accuracy", "acc", "correct", "correctness", "exactmatch", "em", "score", "pass")
+    by_key = {normalise_name(value): value for value in reversed(values)}
+    return next((by_key[key] for key in preferred if key in by_key), values[0])
+
+
+def refuse_two_targets(
+    rows: duckdb.DuckDBPyRelation, question: Mapping[str, str], target: str, found: FoundColumns, where: str
+) -> None:
+    """Raise InputError where one question has several targets.
+
+    Parameters
+    ----------
+    rows
+        The rows with the columns of the table.
+    question
+        SQL of the names of a question: of its benchmark, and its own.
+    target
+        Column of the targets.
+    found
+        The columns that have one of our names.
+    where
+        Name of the table.
+    """
+    text = f"nullif(trim({write_text_sql(target, read_column_types(rows))}), '')"
+    keys = list(question.values())
+    grouped = rows.aggregate(f"{', '.join(keys)}, min({text}) AS low, max({text}) AS high", ", ".join(keys)).filter(
+        "low <> high"
+    )
+    first = grouped.limit(1).fetchall()
+    if not first:
+        return
+    n = int(grouped.aggregate("count(*)").fetchall()[0][0])
+    *_, name, low, high = first[0]
+    own = found.columns.get("question", ())
+    letters = len(str(low)) == len(str(high)) == 1
+    what = f"{n} question{'s have' if n > 1 else ' has'} several targets: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
+    remedy = f"one id should be one question: read id and target as its name, or leave column {target!r} out"
+    options = (
+        ("--map", f"drop: [{target}]") if letters or not own else ("--columns", f"question={','.join([*own, target])}")
+    )
+    raise InputError(what, where=where, remedy=remedy, code="two-targets", options=options)
+
+
+def write_filter(column: str, rows: duckdb.DuckDBPyRelation, value: str) -> str:
+    """Return SQL that is true of the rows in which a column has a value, whatever its case."""
+    text = write_text_sql(column, read_column_types(rows))
+    return f"lower(trim({text})) = {quote_text(value.strip().lower())}"

@@ -1,0 +1,290 @@
+"""Read a column of scores: words, percent, decimal commas, failures and rows that sum up others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from howsure.errors import InputError
+from howsure.notes import Note
+from howsure.rows.columns import FoundColumns, TableOptions, find_scale
+from howsure.rows.sql import (
+    ColumnTypes,
+    RowCheck,
+    number_sql,
+    parse_number_sql,
+    quote_text,
+    read_column_types,
+    write_text_sql,
+)
+from howsure.rows.words import FAILED_WORDS, FAILURE_COLUMNS, SUMMARY_WORDS, match_words, normalise_name, split_words
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from howsure.stats.core.cells import Cells
+    from howsure.stats.core.cube import Cube
+
+__all__ = ["ScoreColumn", "drop_summaries", "find_failures", "read_score_column", "scale_scores"]
+
+#: Largest number of different words of a column of scores, and largest difference of a mean that was rounded.
+_MOST_WORDS, _TOLERANCE = 40, 0.006
+#: Texts in a column of errors that mean that there was none.
+_NO_ERROR = ("", "none", "null", "nan", "n/a", "na", "false", "0", "0.0", "no", "ok", "success", "[]", "{}")
+
+
+class ScoreColumn(NamedTuple):
+    """SQL of a column of scores, and the checks that refuse a row."""
+
+    sql: str
+    checks: tuple[RowCheck, ...] = ()
+
+
+def read_score_column(
+    rows: duckdb.DuckDBPyRelation, column: str, where: str, options: TableOptions, note: Callable[[Note], None]
+) -> ScoreColumn:
+    """Return SQL of the scores in a column, and note how words, percent signs and commas are read.
+
+    Raises
+    ------
+    InputError
+        Where only some scores have a percent sign.
+    """
+    types, checks = read_column_types(rows), list[RowCheck]()
+    if column in options.map.fraction:
+        text = write_text_sql(column, types)
+        sql = f"TRY_CAST(split_part({text}, '/', 1) AS DOUBLE) / TRY_CAST(split_part({text}, '/', 2) AS DOUBLE)"
+        wrong = f"{text} IS NOT NULL AND ({sql}) IS NULL"
+        return ScoreColumn(sql, (RowCheck(wrong, column, "no share such as 8/10", "fix the cell, or leave it empty"),))
+    words: Mapping[str, float | None] = {}
+    if types[column] in {"VARCHAR", "JSON"}:
+        words = _read_words(rows, column, where, options, note, types)
+    sql = number_sql(column, types, "a score", checks, words)
+    return ScoreColumn(sql, tuple(checks))
+
+
+def _read_words(
+    rows: duckdb.DuckDBPyRelation,
+    column: str,
+    where: str,
+    options: TableOptions,
+    note: Callable[[Note], None],
+    types: ColumnTypes,
+) -> Mapping[str, float | None]:
+    """Return the scores of the words in a column, in lower case."""
+    text = write_text_sql(column, types)
+    clean, number = parse_number_sql(text)
+    values = rows.project(f"{text} AS text, {clean} AS clean, {number} AS number")
+    n_percent, highest, percent, comma, n_words = values.aggregate(
+        "count(*) FILTER (contains(text, '%')), max(TRY_CAST(text AS DOUBLE)), "
+        "min(clean) FILTER (contains(text, '%') AND number IS NOT NULL), "
+        "min(clean) FILTER (contains(text, ',') AND number IS NOT NULL), count(clean) - count(number)"
+    ).fetchall()[0]
+    if n_percent and highest is not None and highest > 1 and column not in options.map.percent:
+        what = f"some scores have a percent sign, and others such as {highest:g} have none"
+        option = ("--map", f"percent: [{column}]")
+        remedy = "write the sign after all of them, or say that all are percent"
+        raise InputError(what, where=where, remedy=remedy, code="percent-signs", options=option)
+    for code, example in (("percent-signs", percent), ("decimal-commas", comma)):
+        if example is not None:
+            value = float(example.rstrip("% ").replace(",", ".")) / (100 if "%" in example else 1)
+            note(Note(code, where, facts={"text": example, "value": value}))
+    if not n_words:
+        return {}
+    counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
+    counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
+    words = match_words(counts)
+    if words is None:
+        return {}
+    listed = ", ".join(f"{word} {'is missing' if words[word] is None else f'is {words[word]:g}'}" for word in counts)
+    note(Note("word-scores", where, n=n_words, facts={"words": listed}))
+    return words
+
+
+def find_failures(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, score: str, where: str, note: Callable[[Note], None]
+) -> str:
+    """Return SQL that is true of rows whose generation or judge failed by a column of flags or errors; empty for none.
+
+    A flag that is the opposite of the score is no failure. Where a failed row has a score above 0, all scores stay.
+    """
+    types = read_column_types(rows)
+    conditions = []
+    for name in rows.columns:
+        key = normalise_name(name.rpartition(".")[2])
+        if name in found.taken or key not in FAILURE_COLUMNS:
+            continue
+        text = f"lower(trim(coalesce({write_text_sql(name, types)}, '')))"
+        if key == "status":
+            words = sorted({*FAILED_WORDS, "crashed", "cancelled", "canceled", "infrastructure_error"})
+            conditions.append((name, f"{text} IN ({', '.join(map(quote_text, words))})"))
+            continue
+        is_flag = rows.aggregate(f"bool_and({text} IN ('', 'true', 'false', '0', '1', '0.0', '1.0'))").fetchall()[0][0]
+        if key.startswith(("error", "exception", "failurereason")) or key.endswith("error") or is_flag:
+            conditions.append((name, f"{text} NOT IN ({', '.join(map(quote_text, _NO_ERROR))})"))
+    failed = []
+    for name, condition in conditions:
+        n, n_scored, n_other, n_full = rows.aggregate(
+            f"count(*) FILTER ({condition}), count(*) FILTER ({condition} AND ({score}) > 0), "
+            f"count(*) FILTER (NOT ({condition}) AND ({score}) IS NOT NULL), "
+            f"count(*) FILTER (NOT ({condition}) AND ({score}) = 1)"
+        ).fetchall()[0]
+        if n_scored:
+            note(Note("failures-with-scores", where, n=n_scored, facts={"column": name}))
+        elif n and not (n_other == n_full and name.lower() in {"failed", "is_failed"}):
+            note(Note("failures", where, n=n, facts={"column": name}))
+            failed.append(condition)
+    return " OR ".join(failed)
+
+
+def scale_scores(
+    table: duckdb.DuckDBPyRelation,
+    column: str,
+    where: str,
+    options: TableOptions,
+    note: Callable[[Note], None],
+    percent_names: tuple[str, Sequence[str]] | None = None,
+) -> duckdb.DuckDBPyRelation:
+    """Return rows whose scores that are percent are divided by 100.
+
+    Parameters
+    ----------
+    table
+        Rows with our columns.
+    column
+        Name of the column of scores in the table.
+    percent_names
+        Of a melted table: our name for its columns, and those that are percent.
+
+    Raises
+    ------
+    InputError
+        Where most scores above 0 are 1 and others are far larger.
+    """
+    scale = options.scale
+    if scale is not None and not (isfinite(scale) and scale > 0):
+        raise InputError(f"--scale {scale:g}", where=where, remedy="give a number above 0, such as 100 for percent")
+    if scale is not None:
+        return table if scale == 1 else _replace_score(table, f"score / {scale!r}")
+    if column in options.map.percent:
+        return _replace_score(table, "score / 100.0")
+    if percent_names is not None and options.map.percent:
+        name, percent = percent_names
+        listed = ", ".join(map(quote_text, percent))
+        return (
+            _replace_score(table, f"CASE WHEN {name} IN ({listed}) THEN score / 100.0 ELSE score END")
+            if percent
+            else table
+        )
+    ranges = _read_ranges(table)
+    if any(low is None or high is None or not (isfinite(low) and isfinite(high)) for _, low, high, *_ in ranges):
+        ranges = [one for one in ranges if one[1] is not None and isfinite(one[1]) and isfinite(one[2])]
+    if all(find_scale(*one[1:]) == "unit" for one in ranges):
+        return table
+    table = _drop_summary_rows(table, where, note)
+    ranges = [one for one in _read_ranges(table) if one[1] is not None]
+    percent = []
+    for benchmark, low, high, n_ones, n_large in ranges:
+        kind = find_scale(low, high, n_ones, n_large)
+        if kind == "percent":
+            percent.append(benchmark)
+        if kind != "unit":
+            code = "percent" if kind == "percent" else "scores-beyond-1"
+            about = (str(benchmark),) if len(ranges) > 1 else ()
+            note(Note(code, where, about, facts={"column": column, "low": low, "high": high}))
+        if kind == "other" and low >= 0 and 10 < high <= 100 and n_ones >= n_large:
+            what = f"most scores in {column!r} are 0 or 1, and others go up to {high:g}"
+            remedy = "remove rows that are no scores, or add --scale 1 to take them as they are"
+            raise InputError(what, where=where, remedy=remedy, code="scales", options=("--scale", "1"))
+    if not percent:
+        return table
+    if len(percent) == len(ranges):
+        return _replace_score(table, "score / 100.0")
+    listed = ", ".join(quote_text(str(name)) for name in percent)
+    return _replace_score(table, f"CASE WHEN benchmark IN ({listed}) THEN score / 100.0 ELSE score END")
+
+
+def _read_ranges(table: duckdb.DuckDBPyRelation) -> list[tuple[str, float, float, int, int]]:
+    """Return benchmark, lowest and highest score, and the number of scores that are 1 and above 1."""
+    parts = "min(score), max(score), count(*) FILTER (score = 1), count(*) FILTER (score > 1)"
+    return table.aggregate(f"CAST(benchmark AS VARCHAR), {parts}", "benchmark").fetchall()
+
+
+def _replace_score(table: duckdb.DuckDBPyRelation, score: str) -> duckdb.DuckDBPyRelation:
+    """Return the rows with other scores."""
+    return table.project(f"* REPLACE ({score} AS score)")
+
+
+def _drop_summary_rows(
+    table: duckdb.DuckDBPyRelation, where: str, note: Callable[[Note], None]
+) -> duckdb.DuckDBPyRelation:
+    """Return rows without questions that by name and content sum up the others, in percent or as a sum too."""
+    if "question" not in table.columns:
+        return table
+    question = "CAST(question AS VARCHAR)"
+    ends = " OR ".join(f"contains(lower({question}), {quote_text(word)})" for word in sorted(SUMMARY_WORDS))
+    names = [str(name) for (name,) in table.filter(ends).project(question).distinct().limit(100).fetchall()]
+    candidates = [name for name in names if is_summary_name(name)]
+    for name in candidates:
+        own = f"{question} = {quote_text(name)}"
+        grouped = table.aggregate(
+            f"benchmark, model, avg(score) FILTER (NOT ({own})), sum(score) FILTER (NOT ({own})), max(score) FILTER ({own})",
+            "benchmark, model",
+        ).fetchall()
+        pairs = [(mean, total, value) for _, _, mean, total, value in grouped if value is not None and mean is not None]
+        if pairs and all(
+            any(abs(value - expected) <= _TOLERANCE * unit for expected, unit in ((m, 1), (t, 1), (100 * m, 100)))
+            for m, t, value in pairs
+        ):
+            note(Note("summary-row", where, facts={"kind": "question", "name": name}))
+            table = table.filter(f"NOT ({own})")
+    return table
+
+
+def is_summary_name(name: str) -> bool:
+    """Return whether a row is called like a sum or a mean of others.
+
+    >>> is_summary_name("Total correct"), is_summary_name("Score (%)"), is_summary_name("q1"), is_summary_name("")
+    (True, True, False, False)
+    """
+    words = split_words(name)
+    return bool(words) and SUMMARY_WORDS.issuperset(words)
+
+
+def drop_summaries(
+    parts: Sequence[Cells] | Sequence[Cube], where: str, note: Callable[[Note], None]
+) -> list[Cells] | list[Cube]:
+    """Return cells or cubes without questions and models that by name and content are the mean or sum of the others."""
+    return [_drop_summary(_drop_summary(part, "question", where, note), "model", where, note) for part in parts]  # type: ignore[return-value]
+
+
+def _drop_summary(part: Cells | Cube, kind: str, where: str, note: Callable[[Note], None]) -> Cells | Cube:
+    """Return a part without the questions or models that sum up the others; note one that only has such a name."""
+    names = part.questions if kind == "question" else part.models
+    candidates = [name for name in names if is_summary_name(name)]
+    others = [name for name in names if name not in candidates]
+    if not candidates or not others:
+        return part
+    axis = 1 if kind == "question" else 0
+    n, total = (np.moveaxis(values.reshape(*values.shape[:2], -1).sum(-1), axis, 0) for values in (part.n, part.total))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(n > 0, total / n, np.nan)
+    is_other = np.array([name in others for name in names])
+    counts = np.maximum((~np.isnan(means[is_other])).sum(axis=0), 1)
+    sums = np.nansum(means[is_other], axis=0)
+    left_out = []
+    for name in candidates:
+        own = means[names.index(name)]
+        matches = [np.isnan(own) | (np.abs(own - value) <= _TOLERANCE) for value in (sums / counts, sums)]
+        if not np.isnan(own).all() and any(one.all() for one in matches):
+            left_out.append(name)
+    for name in candidates:
+        code = "summary-row" if name in left_out else "summary-name"
+        note(Note(code, where, (part.benchmark,), facts={"kind": kind, "name": name}))
+    rest = [name for name in names if name not in left_out]
+    if not left_out:
+        return part
+    return part.select(questions=rest) if kind == "question" else part.select(models=rest)

@@ -1,0 +1,401 @@
+"""The declared shapes of tables: which one a table has, and its rows as a row per score.
+
+1. `generations`: a row per generation, with columns for question and score. 2. `cells`: a row per cell, with mean and
+count or right and total. 3. `models`: a column per model. 4. `repeats`: a column per generation of one model.
+5. `variants`: a row per prompt variant and a column per model. 6. nested records, whose fields have dots, and lists of
+scores: they are read as one of the others. `questions`, a row per model and a column per question, is read only where
+the user says so. Anything else is refused with the option that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from howsure.errors import InputError
+from howsure.rows.columns import ColumnValues, FoundColumns, TableOptions, describe_columns
+from howsure.rows.mapping import Shape
+from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
+from howsure.rows.words import (
+    ALIASES,
+    FAILURE_COLUMNS,
+    MEASURE_WORDS,
+    METRIC_NAMES,
+    TASK_NAMES,
+    TEXTS,
+    are_repeat_names,
+    find_alias,
+    normalise_name,
+    split_words,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["LongRows", "find_shape", "melt", "refuse_no_score"]
+
+#: The name that the rows of a melted table give the column of the name, and of the score.
+NAME, SCORE = "name of the column", "score in the column"
+#: What the columns of a shape are, and what its rows are.
+_ROLES: Mapping[Shape, tuple[str, str]] = {
+    "models": ("model", "question"),
+    "repeats": ("generation", "question"),
+    "variants": ("model", "variant"),
+    "questions": ("question", "model"),
+}
+#: The names that are kept of those for numbers, by what a row states.
+_KEPT = {"score": ("score",), "mean": ("mean", "count"), "right": ("right", "total"), "": ()}
+#: Normalised names of texts, which are never scores of a model.
+_TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
+#: Whole names of numbers beside scores; as words they also occur in names of models.
+_MEASURES = frozenset({"n", "count", "min", "max", "low", "high", "lower", "upper", "mean", "average", "avg", "total"})
+_MOST_LISTED = 300
+
+
+class LongRows(NamedTuple):
+    """A table as a row per score."""
+
+    rows: duckdb.DuckDBPyRelation
+    found: FoundColumns
+    percent: tuple[str, ...] = ()
+    """Names of the melted columns whose scores are percent."""
+
+
+def find_shape(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions
+) -> tuple[Shape, Sequence[str]]:
+    """Return the shape of a table, and the columns that are melted.
+
+    Raises
+    ------
+    InputError
+        When the table has none of the shapes; with the options that read it, where there are any.
+    """
+    names = list(rows.columns)
+    columns = found.columns
+    if options.map.shape in _ROLES:
+        return options.map.shape, _list_melted(rows, found, options.map.shape, where)
+    numbers = _choose_numbers(rows, found, where)
+    if "question" in columns and numbers:
+        return ("generations" if numbers == "score" else "cells"), ()
+    repeats = _find_repeats(rows, found)
+    if "question" in columns and repeats and "generation" not in columns:
+        return "repeats", repeats
+    if numbers == "score" and options.by_variant:
+        return "generations", ()
+    if options.texts and find_alias("completion", names):
+        return "generations", ()
+    if not numbers:
+        return "models", _find_models(rows, found, where, options)
+    raise _refuse_no_question(rows, found, where)
+
+
+def _choose_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> str:
+    """Return which numbers a row states: "score", "mean" of a cell with its count, "right" of total, or "" for none.
+
+    The names of the others are removed from `found`.
+
+    Raises
+    ------
+    InputError
+        When right answers are counted and nothing says of how many, or when both readings are possible.
+    """
+    columns = found.columns
+    named = {name for name in columns if found.reasons[name] == "you named it"}
+    kept = _decide_numbers(rows, found, where, named)
+    for name in {"score", "mean", "count", "right", "total"} - set(_KEPT[kept]):
+        columns.pop(name, None)
+    if kept == "mean" and "count" not in columns:  # the mean of one score is that score
+        columns["score"], found.reasons["score"] = columns.pop("mean"), found.reasons["mean"]
+        return "score"
+    return kept
+
+
+def _decide_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, named: set[str]) -> str:
+    """Return which of the numbers of a row are read; see `_choose_numbers`."""
+    columns, score, right, total = found.columns, found.first("score"), found.first("right"), found.first("total")
+    if "score" in named:
+        return "score"
+    if "mean" in named or ("mean" in columns and "count" in columns and "right" not in named):
+        return "mean"
+    if right is None or (score not in {None, right} and "right" not in named):
+        return "score" if score is not None else "mean" if "mean" in columns else ""
+    values = describe_columns(rows, [name for name in (right, total) if name is not None])
+    one, is_flag = values[right], score == right and "right" not in named
+    counts = one.n_numbers == one.n > 0 and one.scale != "unit"
+    option = ("--columns", f"score={right}")
+    if total is None or values[total].n_numbers < values[total].n:
+        if is_flag and not (counts and one.scale == "other" and one.is_whole):
+            return "score"
+        what = f"column {right!r} counts right answers, and no column says of how many"
+        remedy = f"name it with --columns total=COLUMN; --columns score={right} reads scores as they are"
+        raise InputError(what, where=where, remedy=remedy, code="counts", options=option if is_flag else ())
+    if is_flag and not counts and (values[total].high or 0) > 1:
+        what = f"column {right!r} is 0 or 1 everywhere beside {total!r} up to {values[total].high:g}"
+        remedy = (
+            f"it is a score or a count: --columns score={right}, or --columns right={right} --columns total={total}"
+        )
+        raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
+    return "score" if is_flag and not counts else "right"
+
+
+def _find_repeats(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> list[str]:
+    """Return columns that are numbered runs of one model, such as run1 and run2; none for other tables."""
+    stems: dict[str, list[str]] = {}
+    for name in rows.columns:
+        if name not in found.taken and name[-1:].isdecimal():
+            stems.setdefault(name.rstrip("0123456789"), []).append(name)
+    repeats = [names for names in stems.values() if are_repeat_names(names)]
+    if len(repeats) != 1 or not all(one.is_score for one in describe_columns(rows, repeats[0]).values()):
+        return []
+    return sorted(repeats[0], key=lambda name: int(name[len(name.rstrip("0123456789")) :]))
+
+
+def _find_models(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions
+) -> Sequence[str]:
+    """Return the columns of a table with a column per model, and name its question in `found`.
+
+    Raises
+    ------
+    InputError
+        When the ids repeat, when a column is called like an answer, a measure or a metric, or when scales differ.
+    """
+    beside = {*found.taken, *options.dimensions}
+    names = [name for name in rows.columns if name not in beside]
+    values = describe_columns(rows, names)
+    fractions = [name for name in names if values[name].n_fractions == values[name].n > 0]
+    if fractions:
+        options_ = ("--map", f"fraction: [{', '.join(fractions)}]")
+        what = f"column {fractions[0]!r} has cells such as 8/10"
+        remedy = "read them as shares with the mapping key fraction"
+        raise InputError(what, where=where, remedy=remedy, code="fraction", options=options_)
+    scores = [name for name in names if values[name].is_score]
+    ignored = [
+        name
+        for name in names
+        if normalise_name(name) in _TEXTS | TASK_NAMES | FAILURE_COLUMNS and not values[name].is_score
+    ]
+    others = [name for name in names if name not in scores and name not in ignored and values[name].n]
+    n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
+    if "question" not in found.columns:
+        unique = [name for name in others if values[name].n_distinct == values[name].n == n_rows]
+        if len(unique) == 1 and len(scores) > 1:
+            found.columns["question"] = (unique[0],)
+            found.reasons["question"] = "the only column of texts, and each is another"
+            others.remove(unique[0])
+    if "model" in found.columns or len(scores) < 2:
+        raise refuse_no_score(rows, found, values, where, options)
+    answers = [name for name in scores if _is_answer(name)]
+    suffix = _find_suffix([name for name in scores if name not in answers])
+    bare = {name: name[: len(name) - len(suffix)] for name in scores}
+    measures = [name for name in scores if name in answers or _is_measure(bare[name])]
+    metrics = [name for name in scores if name not in measures and not METRIC_NAMES.isdisjoint(split_words(bare[name]))]
+    models = [name for name in scores if name not in measures and name not in metrics]
+    if not models or (metrics and len(models) < 2):
+        raise refuse_no_score(rows, found, values, where, options)
+    scales = {values[name].scale for name in models}
+    if answers and scales != {"unit"}:
+        what = f"column {answers[0]!r} is called like an answer, and the others are not scores from 0 to 1"
+        remedy = "they may be answers of models: compare them with it first, and give a table of scores"
+        raise InputError(what, where=where, remedy=remedy, code="answers")
+    unread = [*measures, *metrics, *others]
+    if unread:
+        what = f"{_list(unread)} beside columns that may be models ({_list(models)})"
+        remedy = "leave out what is no model with the mapping key drop"
+        drop = ("--map", f"drop: [{', '.join(unread)}]")
+        raise InputError(what, where=where, remedy=remedy, code="no-models", options=drop)
+    if len(scales) > 1:
+        percent = [name for name in models if values[name].scale == "percent"]
+        what = f"columns of scores have different scales: {_describe_scales(models, values)}"
+        option = ("--map", f"percent: [{', '.join(percent)}]") if percent and "other" not in scales else ()
+        raise InputError(
+            what, where=where, remedy="say which are percent, or drop what is no score", code="scales", options=option
+        )
+    if "question" not in found.columns:
+        what = f"no column names the question beside {len(models)} columns of scores ({_list(models)})"
+        remedy = "if each column is a model and each row a question, add --shape models"
+        raise InputError(what, where=where, remedy=remedy, code="no-question", options=("--shape", "models"))
+    question = found.columns["question"][0]
+    [[n_values]] = rows.aggregate(f"count(DISTINCT {quote_name(question)})").fetchall()
+    if n_values < n_rows and len(models) > 1 and not {"benchmark", "variant", "generation"} & found.columns.keys():
+        tasks = [name for name in rows.columns if normalise_name(name) in TASK_NAMES and name not in found.taken]
+        pairs = [f"{question},{name}" for name in tasks if _count_pairs(rows, question, name) == n_rows]
+        option = ("--columns", f"question={pairs[0]}") if pairs else ("--shape", "models")
+        what = f"the names in column {question!r} repeat ({n_values} in {n_rows} rows), beside {_list(models)}"
+        remedy = (
+            "a table with a column per model has a row per question; name what tells its rows apart, or say its shape"
+        )
+        raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=option)
+    return models
+
+
+def _list_melted(rows: duckdb.DuckDBPyRelation, found: FoundColumns, shape: Shape, where: str) -> list[str]:
+    """Return the columns of a shape that the user named: all scores that are no names."""
+    if shape == "repeats" and (repeats := _find_repeats(rows, found)):
+        return repeats
+    row_name = _ROLES[shape][1]
+    names = [name for name in rows.columns if name not in found.taken]
+    for ours in ("score", "mean", "count", "right", "total"):  # a column called so is a model here
+        names += [column for column in found.columns.pop(ours, ()) if column not in names]
+    names = [name for name in rows.columns if name in names]
+    values = describe_columns(rows, names)
+    if row_name not in found.columns and row_name != "question":
+        found.columns[row_name] = (names[0],)
+        found.reasons[row_name] = f"the first column, as each row is a {row_name}"
+        names = names[1:]
+    melted = [name for name in names if values[name].is_score]
+    if not melted:
+        raise InputError("no column has scores", where=where, remedy=f"the columns are {_list(rows.columns)}")
+    return melted
+
+
+def melt(
+    rows: duckdb.DuckDBPyRelation, shape: Shape, melted: Sequence[str], found: FoundColumns, options: TableOptions
+) -> LongRows:
+    """Return a row per score of a table with several scores in a row; other tables as they are."""
+    if shape not in _ROLES:
+        return _unnest_scores(LongRows(rows, found))
+    column_name, row_name = _ROLES[shape]
+    columns, reasons = dict(found.columns), dict(found.reasons)
+    types = read_column_types(rows)
+    values = describe_columns(rows, melted)
+    percent = [name for name in melted if name in options.map.percent or values[name].scale == "percent"]
+    suffix = "" if column_name == "generation" else _find_suffix(melted)
+    names = [name[: len(name) - len(suffix)].strip() or name for name in melted]
+    if column_name == "generation":
+        names = [str(int(name[len(name.rstrip("0123456789")) :] or i)) for i, name in enumerate(melted, 1)]
+    if row_name not in columns and row_name == "question":
+        rows = rows.project('*, row_number() OVER () AS "row of the table"')
+        columns["question"], reasons["question"] = ("row of the table",), "each row is a question"
+    others = ", ".join(quote_name(name) for name in rows.columns if name not in melted)
+    texts = ", ".join(write_text_sql(name, types) for name in melted)
+    listed = ", ".join(map(quote_text, names))
+    rows = rows.project(f"{others}, unnest([{listed}]) AS {quote_name(NAME)}, unnest([{texts}]) AS {quote_name(SCORE)}")
+    columns |= {column_name: (NAME,), "score": (SCORE,)}
+    reasons |= {column_name: f"shape {shape}: the name of its column", "score": f"shape {shape}: a cell"}
+    labels = dict(zip(melted, names, strict=True))
+    return LongRows(rows, FoundColumns(columns, reasons), tuple(labels[name] for name in percent))
+
+
+def _unnest_scores(long: LongRows) -> LongRows:
+    """Return a row per score where a row has the list of the scores of its generations."""
+    rows, found = long.rows, long.found
+    score = found.first("score")
+    kinds = dict(zip(rows.columns, rows.types, strict=True))
+    if score is None or kinds[score].id != "list" or "generation" in found.columns:
+        return long
+    others = ", ".join(quote_name(column) for column in rows.columns if column != score)
+    name, number = quote_name(score), "number in the list"
+    rows = rows.project(f"{others}, unnest({name}) AS {name}, generate_subscripts({name}, 1) AS {quote_name(number)}")
+    columns = {**found.columns, "generation": (number,)}
+    reasons = {**found.reasons, "generation": "its place in the list of scores"}
+    return LongRows(rows, FoundColumns(columns, reasons))
+
+
+def refuse_no_score(
+    rows: duckdb.DuckDBPyRelation,
+    found: FoundColumns,
+    values: Mapping[str, ColumnValues],
+    where: str,
+    options: TableOptions,
+) -> InputError:
+    """Return the refusal of a table without a column for the score, with the column that may be one."""
+    names = list(rows.columns)
+    pair = {name: find_alias(name, names) for name in ("completion", "target")}
+    answer = find_alias("answer", names)
+    if {"model_a", "model_b"} <= {name.lower() for name in names}:
+        what = "each row compares two models, and has no score of one"
+        return InputError(what, where=where, remedy="pairwise verdicts are not read as scores", code="battles")
+    candidates = [name for name in values if values[name].is_score and not _is_answer(name) and not _is_measure(name)]
+    candidates = [name for name in candidates if values[name].scale != "other"] or candidates
+    if pair["target"] is not None and (pair["completion"] or answer) and not candidates:
+        what = f"no column for the score; {pair['completion'] or answer!r} has answers and {pair['target']!r} the right ones"
+        remedy = "howsure rescore scores them"
+        return InputError(what, where=where, remedy=remedy, code="no-score", options=("rescore", where))
+    preferred = [name for name in candidates if not METRIC_NAMES.isdisjoint(split_words(name))]
+    what = f"no column for the score among {_list(names)}"
+    if not candidates:
+        remedy = "error bars need the score of each question: name it with --columns score=COLUMN"
+        return InputError(what, where=where, remedy=remedy, code="no-score")
+    ends = {normalise_name(alias) for alias in ALIASES["score"]}
+    scored = [name for name in candidates if "_" in name and normalise_name(name.rpartition("_")[2]) in ends]
+    best = candidates[0] if candidates[0] in preferred or not preferred else preferred[0]
+    if scored and len({name.rpartition("_")[2] for name in scored}) == len(scored) == 1:
+        best = f"*_{scored[0].rpartition('_')[2]}"
+    remedy = f"it may be {_list(candidates)}: name it with --columns score=COLUMN"
+    if "model" not in found.columns and len(candidates) > 1 and candidates != preferred:
+        remedy += ", or add --shape models if each is a model"
+    return InputError(what, where=where, remedy=remedy, code="no-score", options=("--columns", f"score={best}"))
+
+
+def _refuse_no_question(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> InputError:
+    """Return the refusal of a table with scores and without a column for the question."""
+    names = [name for name in rows.columns if name not in found.taken]
+    values = describe_columns(rows, names)
+    n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
+    models = [write for column in found.columns.get("model", ()) if (write := quote_name(column))]
+    n_models = 1
+    if models:
+        [[n_models]] = rows.aggregate(f"count(DISTINCT ({', '.join(models)}))").fetchall()
+    if n_models == n_rows and n_rows > 1:
+        what = "each row is the mean of a model, and error bars need the score of each question"
+        return InputError(
+            what, where=where, remedy="give a row per model and question, or the logs of the evaluation", code="totals"
+        )
+    candidates = [
+        name for name in names
+        if values[name].n == n_rows and values[name].n_distinct * n_models >= n_rows and not _is_measure(name)
+    ]  # fmt: skip
+    what = f"no column for the question among {_list(rows.columns)}"
+    remedy = "name it with --columns question=COLUMN"
+    option = ("--columns", f"question={candidates[0]}") if candidates else ()
+    return InputError(what, where=where, remedy=remedy, code="no-question", options=option)
+
+
+def _count_pairs(rows: duckdb.DuckDBPyRelation, one: str, two: str) -> int:
+    """Return the number of different pairs of values of two columns."""
+    return int(rows.aggregate(f"count(DISTINCT ({quote_name(one)}, {quote_name(two)}))").fetchall()[0][0])
+
+
+def _find_suffix(names: Sequence[str]) -> str:
+    """Return the last word that all names share, where it names a score, with its separator; else an empty text.
+
+    >>> _find_suffix(["gpt_acc", "llama_acc"]), _find_suffix(["gpt-4", "llama-4"])
+    ('_acc', '')
+    """
+    last = {name[len(name.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) :] for name in names}
+    if len(names) < 2 or len(last) != 1:
+        return ""
+    word = last.pop()
+    separators = {name[: len(name) - len(word)][-1:] for name in names}
+    is_suffix = word.lower() in METRIC_NAMES and len(separators) == 1 and separators <= set("_-. ")
+    return f"{separators.pop()}{word}" if is_suffix else ""
+
+
+def _is_measure(name: str) -> bool:
+    """Return whether a name is that of a cost, a time, a length, an error or a rater."""
+    return normalise_name(name) in _MEASURES or not MEASURE_WORDS.isdisjoint(split_words(name))
+
+
+def _is_answer(name: str) -> bool:
+    """Return whether a name is that of an answer or another text."""
+    return normalise_name(name) in _TEXTS
+
+
+def _describe_scales(names: Sequence[str], values: Mapping[str, ColumnValues]) -> str:
+    """Return the range of the first column of each scale."""
+    first: dict[str, str] = {}
+    for name in names:
+        first.setdefault(values[name].scale, name)
+    return ", ".join(
+        f"{name!r} {values[name].low:g} to {values[name].high:g}"
+        for name in first.values()
+        if values[name].low is not None
+    )
+
+
+def _list(names: Iterable[str]) -> str:
+    """Return names with commas, cut where they are many."""
+    text = ", ".join(str(name).strip() or "(no name)" for name in names)
+    return text if len(text) <= _MOST_LISTED else f"{text[:_MOST_LISTED]}, ..."

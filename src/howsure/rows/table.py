@@ -1,0 +1,826 @@
+"""Read a table, a file or a frame, as canonical rows, and these as cells, runs and cubes.
+
+One way for all of them: find our columns by their names, find the shape, melt it to a row per score, read the scores,
+check the rows, and group them. Where that needs a guess, the table is refused with the options that read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from howsure import notes
+from howsure.errors import InputError, UnknownNameError, first_line
+from howsure.notes import Note
+from howsure.rows import rows_to_cells
+from howsure.rows.columns import FoundColumns, TableOptions, find_columns
+from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
+from howsure.rows.mapping import Shape, TableMap, parse_columns
+from howsure.rows.repeats import refuse_repeats, refuse_two_targets, write_filter
+from howsure.rows.scores import drop_summaries, find_failures, read_score_column, scale_scores
+from howsure.rows.shapes import find_shape, melt
+from howsure.rows.sql import (
+    ColumnTypes,
+    RowCheck,
+    name_sql,
+    quote_name,
+    quote_text,
+    read_column_types,
+    refuse_rows,
+    shorten_whole_numbers,
+    write_cell_sums_sql,
+    write_text_sql,
+)
+from howsure.rows.words import ALIASES, TEXTS, find_alias, normalise_name
+from howsure.stats.core.cube import ALL_QUESTIONS, Cube
+
+if TYPE_CHECKING:
+    import duckdb
+    from duckdb.sqltypes import DuckDBPyType
+
+    from howsure.rows.frames import FrameLike
+    from howsure.stats.core.cells import Cells
+
+__all__ = [
+    "Layout",
+    "TableContent",
+    "describe_table",
+    "group_rows",
+    "open_table",
+    "read_cells",
+    "read_cubes",
+    "read_numbered_runs",
+    "read_runs",
+]
+
+T = TypeVar("T")
+#: A function that is called with each note.
+Noter = Callable[[Note], None]
+#: Largest depth of nested columns whose fields are columns.
+_MAX_DEPTH = 4
+#: Names of a row, in the order of the key.
+_NAMES = ("benchmark", "model", "question", "variant", "generation")
+#: Largest number of options that one refusal names together.
+_MOST_STEPS = 4
+#: Largest number of characters of an example.
+_MAX_EXAMPLE = 40
+#: Texts that may also have another of our names.
+_SHARED_TEXTS = {"text": {"question", "variant"}, "answer": {"answer"}}
+
+
+class Layout(NamedTuple):
+    """A table under our names.
+
+    Attributes
+    ----------
+    rows
+        Rows with our columns: `score`, or `n`, `total` and `total_sq`.
+    source
+        The same rows with the columns of the table.
+    found
+        The columns that have one of our names, and why.
+    shape
+        The shape of the table.
+    key
+        SQL of the names in the key, over `source`.
+    checks
+        Checks of the rows for when grouping fails.
+    """
+
+    rows: duckdb.DuckDBPyRelation
+    source: duckdb.DuckDBPyRelation
+    found: FoundColumns
+    shape: Shape
+    key: Mapping[str, str]
+    checks: tuple[RowCheck, ...]
+
+    @property
+    def has_generation(self) -> bool:
+        """Whether each row has the number of its generation, or is a cell."""
+        return bool({"n", "generation"} & set(self.rows.columns))
+
+
+def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter) -> Layout:
+    """Find the columns and the shape of a table, and return its rows under our names.
+
+    Raises
+    ------
+    InputError
+        When the table has no declared shape, or a row cannot be used.
+    """
+    rows = _apply_map(_flatten(rows), options.map, where)
+    options, scorer = _choose_scorer(rows, where, options)
+    found = find_columns(rows.columns, where, options)
+    _drop_prompt_texts(rows, found)
+    shape, melted = find_shape(rows, found, where, options)
+    if shape == "generations":
+        _take_ids_of_rows(rows, found, note, where)
+    long = melt(rows, shape, melted, found, options)
+    rows, found = long.rows, long.found
+    if scorer is not None:
+        rows = _filter_scorer(rows, found, scorer, where)
+    names = [
+        column for name in (*_NAMES, "cluster") for column in found.columns.get(name, ()) if column in rows.columns
+    ]
+    rows, shortened = shorten_whole_numbers(rows, names)
+    for column in shortened:
+        note(Note("whole-numbers", where, facts={"column": column}))
+    return _name_rows(rows, found, shape, where, options, note, long.percent)
+
+
+def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
+    """Return the rows without columns that are dropped, and with blank cells filled from above."""
+    for name in (*table_map.drop, *table_map.fill, *table_map.percent, *table_map.fraction):
+        if name not in rows.columns:
+            raise UnknownNameError("column", name, rows.columns, where=where)
+    if table_map.fill:
+        types = read_column_types(rows)
+        filled = ", ".join(
+            f"last_value(nullif(trim({write_text_sql(name, types)}), '') IGNORE NULLS) OVER (ORDER BY howsure_row) "
+            f"AS {quote_name(name)}"
+            for name in table_map.fill
+        )
+        rows = rows.project("*, row_number() OVER () AS howsure_row").project(f"* REPLACE ({filled})")
+        rows = rows.project("* EXCLUDE (howsure_row)")
+    if table_map.drop:
+        rows = rows.project(f"* EXCLUDE ({', '.join(map(quote_name, table_map.drop))})")
+    return rows
+
+
+def _flatten(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Return the rows with the fields of nested columns as columns, such as meta.model."""
+    if not any(kind.id == "struct" for kind in rows.types):
+        return rows
+    parts: dict[str, str] = {}
+
+    def add_fields(name: str, expression: str, kind: DuckDBPyType, depth: int) -> None:
+        if kind.id != "struct" or depth == _MAX_DEPTH:
+            parts.setdefault(name, expression)
+            return
+        for inner_name, inner in kind.children:
+            add_fields(f"{name}.{inner_name}", f"{expression}.{quote_name(str(inner_name))}", inner, depth + 1)  # type: ignore[arg-type]
+
+    for column, kind in zip(rows.columns, rows.types, strict=True):
+        add_fields(column, quote_name(column), kind, 0)
+    return rows.project(", ".join(f"{expression} AS {quote_name(name)}" for name, expression in parts.items()))
+
+
+def _choose_scorer(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions) -> tuple[TableOptions, str | None]:
+    """Return options that name the column of the scorer, or the scorer whose rows are read."""
+    if options.scorer is None:
+        return options, None
+    column = next((one for one in rows.columns if normalise_name(one) == normalise_name(options.scorer)), None)
+    if column is not None and "scorer" not in options.map.columns:
+        return replace(options, map=options.map.with_columns({"score": column})), None
+    named = options.map.columns.get("scorer", ())
+    names = [*named] or [one for one in rows.columns if normalise_name(one) in map(normalise_name, ALIASES["scorer"])]
+    for name in names:
+        if rows.filter(write_filter(name, rows, options.scorer)).limit(1).fetchall():
+            return replace(options, map=options.map.with_columns({"scorer": name})), options.scorer
+    raise UnknownNameError("scorer", options.scorer, rows.columns, where=where)
+
+
+def _filter_scorer(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, scorer: str, where: str
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of one scorer."""
+    column = found.columns["scorer"][0]
+    if found.first("score") == column:
+        raise InputError(
+            f"column {column!r} names scorers and no scores", where=where, remedy="name --columns score=COLUMN"
+        )
+    return rows.filter(write_filter(column, rows, scorer))
+
+
+def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> None:
+    """Remove a prompt from the names that is the text of its question, and no variant of it."""
+    prompt, question = found.first("variant"), found.first("question")
+    if prompt is None or found.reasons["variant"] == "you named it" or normalise_name(prompt) != "prompt":
+        return
+    if question is not None:
+        both = f"({quote_name(question)}, {quote_name(prompt)})"
+        counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
+        n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
+        if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
+            return
+    del found.columns["variant"]
+
+
+def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, note: Noter, where: str) -> None:
+    """Take the text of the question for its name where each row has an id of its own and the texts repeat."""
+    question = found.columns.get("question", ())
+    texts = [
+        name for name in rows.columns if normalise_name(name) in {"input", "question", "problem", "query", "prompt"}
+    ]
+    texts = [name for name in texts if name not in found.taken]
+    if len(question) != 1 or not texts or found.reasons["question"] == "you named it":
+        return
+    parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question[0], texts[0]))
+    n_rows, n_ids, n_texts = rows.aggregate(f"count(*), {parts}").fetchall()[0]
+    if n_ids == n_rows and 0 < 2 * n_texts <= n_rows:
+        found.columns["question"] = (texts[0],)
+        found.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
+        note(Note("row-ids", where, facts={"id": question[0], "column": texts[0]}))
+
+
+def _name_rows(
+    rows: duckdb.DuckDBPyRelation,
+    found: FoundColumns,
+    shape: Shape,
+    where: str,
+    options: TableOptions,
+    note: Noter,
+    percent: Sequence[str],
+) -> Layout:
+    """Return the rows of a table, a row per score or cell, under our names."""
+    columns, types = found.columns, read_column_types(rows)
+    _check_needed(rows, found, where, options)
+    if options.is_model_of_file and "model" not in columns:
+        note(Note("file-names-model", where, facts={"model": options.model}))
+    expressions = {
+        "benchmark": quote_text(options.benchmark or name_table(where)),
+        "model": quote_text(options.model or ""),
+        "question": quote_text(ALL_QUESTIONS),
+    }
+    for name in ("benchmark", "model", "question", "cluster", "variant", "generation"):
+        if name in columns:
+            expressions[name] = _write_name_sql(columns[name], types)
+    expressions |= _write_dimensions_sql(columns, options.dimensions, types)
+    checks = [
+        _check_filled(name, column, types)
+        for name in (*_NAMES, "cluster")
+        if name in columns and (name != "variant" or options.by_variant)
+        for column in columns[name]
+    ]
+    if "generation" in columns and len(columns["generation"]) == 1:
+        expressions["generation"] = _write_generation_sql(rows, columns["generation"][0], types)
+    elif "generation" not in columns and options.generation is not None:
+        expressions["generation"] = str(options.generation)
+    key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
+    score = found.first("score")
+    if shape == "cells":
+        if "right" in columns:
+            one, total = (quote_name(columns[name][0]) for name in ("right", "total"))
+            rows, cell = (
+                _add_shares(rows, found, where),
+                {"mean": "share of right answers", "count": columns["total"][0]},
+            )
+            types = read_column_types(rows)
+            del one, total
+        else:
+            cell = {name: columns[name][0] for name in ("mean", "count")}
+        numbers = write_cell_sums_sql(cell, types, checks)
+    elif score is None:
+        numbers = ["CAST(NULL AS DOUBLE) AS score"]
+    else:
+        read = read_score_column(rows, score, where, options, note)
+        checks += read.checks
+        failed = find_failures(rows, found, read.sql, where, note) if shape == "generations" else ""
+        numbers = [f"{f'CASE WHEN {failed} THEN NULL ELSE {read.sql} END' if failed else read.sql} AS score"]
+    refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
+    target = find_alias("target", rows.columns, found.taken)
+    if target is not None and "question" in columns:
+        refuse_two_targets(
+            rows, {name: key[name] for name in ("benchmark", "question") if name in key}, target, found, where
+        )
+    if options.texts:
+        expressions |= _write_texts_sql(rows, found, options, types)
+    table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
+    if score is not None and shape != "cells":
+        percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
+        table = scale_scores(table, score, where, options, note, percent_names)
+    if "question" not in columns and not options.texts:
+        _refuse_repeated_wholes(table, where)
+        table = table if "generation" in table.columns else table.project("*, 1 AS generation")
+    return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+
+
+def _check_needed(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions) -> None:
+    """Raise InputError where no column and no option names the model."""
+    if "model" not in found.columns and options.model is None:
+        names = ", ".join(rows.columns)[:300]
+        remedy = f"the columns are {names}: name it with --columns model=COLUMN, or all of it with --model NAME"
+        raise InputError("no column for the model", where=where, remedy=remedy, code="no-model")
+
+
+def _write_name_sql(columns: Sequence[str], types: ColumnTypes) -> str:
+    """Return SQL for a name, which may be made of several columns."""
+    is_text = set(types.values()) <= {"VARCHAR", "BIGINT"}  # a csv, whose names may have blanks around them
+    if len(columns) > 1:
+        parts = ", ".join(f"nullif(trim({write_text_sql(column, types)}), '')" for column in columns)
+        return f"concat_ws(' ', {parts})"
+    name = name_sql(columns[0], types)
+    return f"trim({name})" if is_text and types.get(columns[0]) == "VARCHAR" else name
+
+
+def _check_filled(ours: str, column: str, types: ColumnTypes) -> RowCheck:
+    """Return the check that a name is not empty."""
+    wrong = f"coalesce(trim({write_text_sql(column, types)}), '') = ''"
+    remedy = f"fill it in; if a blank cell has the value above, add --map 'fill: [{column}]'"
+    return RowCheck(wrong, column, f"the {ours} is empty", remedy, late=True)
+
+
+def _write_dimensions_sql(
+    columns: Mapping[str, Sequence[str]], dimensions: Sequence[str], types: ColumnTypes
+) -> dict[str, str]:
+    """Return SQL for the values of the variants; without a column for it, each combination of values is a variant."""
+    values = {
+        one: f"coalesce(nullif(trim({write_text_sql(one, types)}), ''), '(empty)')"
+        for one in dimensions
+        if one in types
+    }
+    if unknown := [one for one in dimensions if one not in types]:
+        raise UnknownNameError("column", unknown[0], types, where="--dimension")
+    if not values or "variant" in columns:
+        return values
+    parts = [value if len(values) == 1 else f"{quote_text(one + '=')} || {value}" for one, value in values.items()]
+    return {"variant": " || ', ' || ".join(parts), **values}
+
+
+def _write_generation_sql(rows: duckdb.DuckDBPyRelation, column: str, types: ColumnTypes) -> str:
+    """Return SQL for the generation; whole numbers that are written as text become numbers, which have an order."""
+    name = name_sql(column, types)
+    if types.get(column) != "VARCHAR":
+        return name
+    name = f"trim({name})"
+    number = f"TRY_CAST({name} AS BIGINT)"
+    others = rows.aggregate(f"count({name}) - count(CASE WHEN CAST({number} AS VARCHAR) = {name} THEN 1 END)")
+    return name if others.fetchall()[0][0] else number
+
+
+def _add_shares(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> duckdb.DuckDBPyRelation:
+    """Return the rows with the share of right answers, after a check that there are not more than answers."""
+    right, total = (found.columns[name][0] for name in ("right", "total"))
+    types = read_column_types(rows)
+    one, every = (f"TRY_CAST({write_text_sql(name, types)} AS DOUBLE)" for name in (right, total))
+    wrong = f"coalesce({one} > {every} OR {one} < 0 OR {one} <> floor({one}), {one} IS NULL)"
+    remedy = f"fix the row, or read a score with --columns score={right}"
+    refuse_rows(rows, where, [RowCheck(wrong, right, f"no number of right answers of {total!r}", remedy)], name_row)
+    return rows.project(f'*, {one} / {every} AS "share of right answers"')
+
+
+def _write_texts_sql(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, options: TableOptions, types: ColumnTypes
+) -> dict[str, str]:
+    """Return SQL for the texts that are kept beside the scores; lists are JSON, and absent texts are left out."""
+    expressions = {}
+    for name, column in find_texts(rows.columns, found, options.map).items():
+        is_list = types[column].endswith("[]")
+        expressions[name] = (
+            f"CAST(to_json({quote_name(column)}) AS VARCHAR)" if is_list else write_text_sql(column, types)
+        )
+    return expressions
+
+
+def find_texts(names: Sequence[str], found: FoundColumns, table_map: TableMap) -> dict[str, str]:
+    """Return the texts of a table with their columns; an answer beside no target may be the right one, and is none."""
+    texts: dict[str, str] = {}
+    for name in TEXTS:
+        if name in table_map.columns:
+            texts[name] = next(
+                one for one in names if normalise_name(one) == normalise_name(table_map.columns[name][0])
+            )
+            continue
+        shared = {one for ours in _SHARED_TEXTS.get(name, ()) for one in found.columns.get(ours, ())}
+        taken = (found.taken - shared) | {*texts.values()}
+        column = find_alias(name, names, taken)
+        if column is not None and not (
+            name == "answer" and normalise_name(column) == "answer" and "target" not in texts
+        ):
+            texts[name] = column
+    return texts
+
+
+def _refuse_repeated_wholes(table: duckdb.DuckDBPyRelation, where: str) -> None:
+    """Raise InputError when a model has two scores of a whole benchmark: the questions may have been overlooked."""
+    key = ", ".join(one for one in ("benchmark", "model", "variant", "generation") if one in table.columns)
+    repeated = table.aggregate(f"{key}, count(*) AS times", key).filter("times > 1").order(key).limit(1).fetchall()
+    if repeated:
+        *names, times = repeated[0]
+        of = ", ".join(f"{one} {str(value)!r}" for one, value in zip(key.split(", "), names, strict=True))
+        remedy = "name it with --columns question=COLUMN, or number the repeats in a column 'generation'"
+        raise InputError(
+            f"{times} scores of {of}, and no column for the question", where=where, remedy=remedy, code="no-question"
+        )
+
+
+def group_rows(
+    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], note: Noter
+) -> T:
+    """Group the rows of a table.
+
+    Parameters
+    ----------
+    rows
+        Any columns; ours are found by `options`.
+    where
+        Name of the table, for messages.
+    options
+        How the table is read.
+    group
+        A function of canonical rows and `where`, such as those of `rows_to_cells`.
+    note
+        Function that is called with each note.
+
+    Raises
+    ------
+    InputError
+        With the first row that cannot be used; or with the options that read the table, all that it needs.
+    """
+    try:
+        return _group_once(rows, where, options, group, note)
+    except InputError as error:
+        more = _collect_options(rows, where, options, group, error) if error.options else ()
+        if more and more != error.options:
+            raise InputError(
+                error.what, where=error.where, remedy=error.remedy, code=error.code, options=more
+            ) from None
+        raise
+
+
+def _collect_options(
+    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], error: InputError
+) -> tuple[str, ...]:
+    """Return the options that read a table after one or more refusals; those of the first where they do not suffice."""
+    collected: tuple[str, ...] = ()
+    refusal: InputError | None = error
+    for _ in range(_MOST_STEPS):
+        if refusal is None or not refusal.options or not refusal.options[0].startswith("-"):
+            return error.options if refusal is not None else collected
+        collected += refusal.options
+        options = apply_options(options, refusal.options)
+        try:
+            _group_once(rows, where, options, group, lambda _: None)
+        except InputError as next_error:
+            refusal = next_error
+        else:
+            return merge_options(collected)
+    return error.options
+
+
+def merge_options(options: Sequence[str]) -> tuple[str, ...]:
+    """Return options of the command line with several mappings as one.
+
+    >>> merge_options(["--map", "drop: [a]", "--scale", "1", "--map", "fill: [b]"])
+    ('--scale', '1', '--map', '{drop: [a], fill: [b]}')
+    """
+    pairs = list(zip(options[::2], options[1::2], strict=True))
+    maps = [value for name, value in pairs if name == "--map"]
+    rest = [part for pair in pairs if pair[0] != "--map" for part in pair]
+    return (*rest, *(["--map", maps[0] if len(maps) == 1 else "{" + ", ".join(maps) + "}"] if maps else []))
+
+
+def apply_options(options: TableOptions, given: Sequence[str]) -> TableOptions:
+    """Return table options with options of the command line, such as `("--columns", "model=method")`."""
+    from howsure.rows.mapping import read_map
+
+    for name, value in zip(given[::2], given[1::2], strict=True):
+        if name == "--columns":
+            ours, _, column = value.partition("=")
+            options = replace(options, map=options.map.with_columns({ours: column}))
+        elif name == "--scorer":
+            options = replace(options, scorer=value)
+        elif name == "--scale":
+            options = replace(options, scale=float(value))
+        elif name == "--shape":
+            options = replace(options, map=replace(options.map, shape=value))  # type: ignore[arg-type]
+        elif name == "--map":
+            more = read_map(value)
+            changed: dict[str, Any] = {
+                key: getattr(more, key) or getattr(options.map, key)
+                for key in ("shape", "percent", "fraction", "fill", "header", "sheet", "files")
+            }
+            columns = {**options.map.columns, **more.columns}
+            options = replace(
+                options, map=replace(options.map, **changed, drop=(*options.map.drop, *more.drop), columns=columns)
+            )
+        elif name == "--model":
+            options = replace(options, model=value)
+    return options
+
+
+def _group_once(
+    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], note: Noter
+) -> T:
+    """Group the rows of a table; see `group_rows`."""
+    collected: list[Note] = []
+    layout = lay_out(rows, where, options, collected.append)
+    more = {"dimensions": options.dimensions} if options.by_variant else {}
+    try:
+        groups = group(layout.rows, where=where, **more)
+    except InputError:
+        if (filled := _drop_blank_rows(rows, where, note)) is not None:
+            return _group_once(filled, where, options, group, note)
+        refuse_rows(layout.source, where, layout.checks, place=name_row)
+        if layout.has_generation and layout.shape != "cells":
+            refuse_repeats(
+                layout.source, layout.key, layout.found, where, has_generation="generation" in layout.found.columns
+            )
+        raise
+    if not layout.has_generation and (n := _count_repeated(groups)):
+        refuse_repeats(layout.source, layout.key, layout.found, where, has_generation=False)
+        collected.append(Note("rows-are-generations", where, n=n))
+    for one in collected:
+        note(one)
+    return groups
+
+
+def _drop_blank_rows(rows: duckdb.DuckDBPyRelation, where: str, note: Noter) -> duckdb.DuckDBPyRelation | None:
+    """Return the rows in which a column has a value, as spreadsheets have others below a table; None if all have."""
+    types = read_column_types(rows)
+    is_filled = " OR ".join(f"coalesce(trim({write_text_sql(column, types)}), '') <> ''" for column in rows.columns)
+    n_blank = int(rows.aggregate(f"count(*) FILTER (NOT ({is_filled}))").fetchall()[0][0])
+    if not n_blank:
+        return None
+    note(Note("blank-rows", where, n=n_blank))
+    return rows.filter(is_filled)
+
+
+def _count_repeated(groups: object) -> int:
+    """Return the number of cells that have several rows."""
+    n = 0
+    parts = list(groups.values()) if isinstance(groups, Mapping) else groups if isinstance(groups, list) else []
+    for part in (one for each in parts for one in (each if isinstance(each, list) else [each])):
+        one = part[1] if isinstance(part, tuple) else part
+        if hasattr(one, "n") and hasattr(one, "models"):
+            # Cells of several prompt variants have a row of each.
+            most = 1 if isinstance(one, Cube) else np.array([[max(1, one.count_variants(name))] for name in one.models])
+            n += int((one.n > most).sum())
+    return n
+
+
+def read_cells(
+    table: str | Path | FrameLike,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    *,
+    name: str | None = None,
+    generations: int | None = None,
+    options: TableOptions | None = None,
+    note: Noter = notes.warn,
+) -> list[Cells]:
+    """Read the cells of a table of one of the declared shapes.
+
+    Parameters
+    ----------
+    table
+        A csv, tsv, parquet, jsonl, json or xlsx file; a glob of files of one type, which are one table; an address that
+        the user's DuckDB reads (`s3://...`); or a frame of pandas, polars, pyarrow, DuckDB, PySpark, or any other that
+        narwhals reads.
+    columns
+        Our column names to the table's, where it has other names than `words.ALIASES`; several make one name.
+    name
+        What messages call a frame; and its benchmark, where no column states it.
+    generations
+        Only the first so many generations are read of each model, question and variant; None reads all. Needs a column
+        with their numbers.
+    options
+        What no column states, and the mapping.
+    note
+        Function that is called with each note; the default issues a warning.
+
+    Returns
+    -------
+    list of Cells
+        One per benchmark; the name of the file is the benchmark where no column states it.
+
+    Raises
+    ------
+    InputError
+        When the table cannot be read; names the row and the column, or the options that read it.
+    """
+    group = partial(rows_to_cells.make_cells, generations=generations)
+    where = _name(table, name)
+    cells: list[Cells] = _group(table, _extend(options, columns), group, where, note)
+    return drop_summaries(cells, where, note)  # type: ignore[return-value]
+
+
+def read_runs(
+    table: str | Path | FrameLike,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    *,
+    name: str | None = None,
+    generations: int | None = None,
+    options: TableOptions | None = None,
+    note: Noter = notes.warn,
+) -> dict[str, list[Cells]]:
+    """Read the cells of each generation, which is one run, by benchmark; parameters as for `read_cells`."""
+    numbered = read_numbered_runs(table, columns, name=name, generations=generations, options=options, note=note)
+    return {benchmark: [run for _, run in each] for benchmark, each in numbered.items()}
+
+
+def read_numbered_runs(
+    table: str | Path | FrameLike,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    *,
+    name: str | None = None,
+    generations: int | None = None,
+    options: TableOptions | None = None,
+    note: Noter = notes.warn,
+) -> dict[str, list[tuple[str, Cells]]]:
+    """Read the cells of each generation with its number or name, by benchmark; parameters as for `read_cells`."""
+    where = _name(table, name)
+    group = partial(rows_to_cells.make_numbered_runs, generations=generations)
+    runs = _group(table, _extend(options, columns), group, where, note)
+    return {
+        benchmark: [(number, drop_summaries([run], where, note)[0]) for number, run in each]  # type: ignore[misc]
+        for benchmark, each in runs.items()
+    }
+
+
+def read_cubes(
+    table: str | Path | FrameLike,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    *,
+    dimensions: Sequence[str] = (),
+    name: str | None = None,
+    generations: int | None = None,
+    options: TableOptions | None = None,
+    note: Noter = notes.warn,
+) -> list[Cube]:
+    """Read the cells of each prompt variant; without a column for the question, scores of the whole benchmark.
+
+    Parameters
+    ----------
+    table, columns, name, generations, options, note
+        As for `read_cells`. Without a column for the variant there is one, or each combination of `dimensions` is one.
+    dimensions
+        Columns with the values of the variants.
+    """
+    options = replace(_extend(options, columns), dimensions=tuple(dimensions), by_variant=True)
+    group = partial(rows_to_cells.make_cubes, generations=generations)
+    where = _name(table, name)
+    cubes: list[Cube] = _group(table, options, group, where, note)
+    return drop_summaries(cubes, where, note)  # type: ignore[return-value]
+
+
+def _extend(options: TableOptions | None, columns: Mapping[str, str | Sequence[str]] | None) -> TableOptions:
+    """Return the options with further columns."""
+    options = options or TableOptions()
+    return replace(options, map=options.map.with_columns(columns or {}))
+
+
+def _name(table: str | Path | FrameLike, name: str | None) -> str:
+    """Return what messages call a table."""
+    return name or (str(table) if isinstance(table, (str, Path)) else "the frame")
+
+
+def _group(table: str | Path | FrameLike, options: TableOptions, group: Callable[..., T], where: str, note: Noter) -> T:
+    """Return the groups of a table."""
+    if isinstance(table, (str, Path)):
+        with open_table(table, options.map) as rows:
+            return group_rows(rows, where, options, group, note)
+    from howsure.rows.frames import group_frame
+
+    return group_frame(table, options, group, where, note)
+
+
+@contextlib.contextmanager
+def open_table(path: str | Path, table_map: TableMap | None = None) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Open a file, a glob of files or an address as rows in DuckDB; text columns of a csv stay text.
+
+    Raises
+    ------
+    InputError
+        When it does not exist, is empty or damaged, also while the rows are read.
+    """
+    import duckdb
+
+    where, table_map = str(path), table_map or TableMap()
+    if not is_remote(where) and not is_glob(where):
+        if not Path(path).is_file():
+            raise InputError("no such file", where=where)
+        if Path(path).stat().st_size == 0:
+            remedy = "give a table with a header and at least one row"
+            raise InputError("the file is empty", where=where, remedy=remedy)
+    with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, open_database() as connection:
+        try:
+            yield open_rows(connection, path, Path(scratch), header=table_map.header, sheet=table_map.sheet)
+        except (duckdb.Error, UnicodeDecodeError, EOFError, OSError) as error:
+            what = first_line(str(error).replace(f' in file "{where}"', ""))
+            remedy = "is the file whole, and of the type its name says?"
+            if isinstance(error, UnicodeDecodeError):
+                remedy = "save it as UTF-8"
+            raise InputError(f"cannot be read: {what}", where=where, remedy=remedy) from error
+
+
+class TableContent(NamedTuple):
+    """What a table holds, as far as its columns and names say.
+
+    Attributes
+    ----------
+    shape
+        The shape that it is read as.
+    columns
+        Our column names to the table's, those of texts too.
+    reasons
+        Why each was taken, by our name.
+    every
+        All columns of the table with an example of their values.
+    notes
+        What was decided while it was read.
+    n_rows
+        Number of rows.
+    benchmarks, models, questions
+        The names in its columns; empty where it has no such column.
+    targets
+        Pairs of a question and its target; empty where no column has the targets.
+    constants
+        Columns that are not read and have one value in all rows, such as a setting.
+    needs_scores
+        Whether it has completions and no scores.
+    """
+
+    shape: Shape
+    columns: Mapping[str, tuple[str, ...]]
+    reasons: Mapping[str, str]
+    every: Mapping[str, str]
+    notes: tuple[Note, ...]
+    n_rows: int
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
+    questions: tuple[str, ...]
+    targets: frozenset[tuple[str, str]]
+    constants: Mapping[str, str]
+    needs_scores: bool
+
+
+def describe_table(table: str | Path, options: TableOptions | None = None) -> TableContent:
+    """Return what the columns of a table are taken for, and the names that they hold; it needs no scores.
+
+    Raises
+    ------
+    InputError
+        When the table cannot be read.
+    """
+    where, collected = str(table), list[Note]()
+    options = replace(options or TableOptions(), texts=True)
+    if options.model is None:
+        options = replace(options, model="")
+    with open_table(table, options.map) as rows:
+        example = rows.limit(1).to_arrow_table().to_pylist()
+        every = {column: _shorten(example[0].get(column)) if example else "" for column in rows.columns}
+        layout = lay_out(rows, where, options, collected.append)
+        found, source = layout.found, layout.source
+        texts = find_texts(source.columns, found, options.map)
+        types = read_column_types(source)
+
+        def list_names(name: str) -> tuple[str, ...]:
+            if name not in found.columns:
+                return ()
+            values = source.project(f"CAST({layout.key[name]} AS VARCHAR) AS name").distinct().order("name").fetchall()
+            return tuple(value for (value,) in values if value is not None)
+
+        pairs: list[tuple[str, str]] = []
+        if "target" in texts and "question" in found.columns:
+            both = f"CAST({layout.key['question']} AS VARCHAR), trim({write_text_sql(texts['target'], types)})"
+            pairs = [row for row in source.project(both).distinct().fetchall() if None not in row]
+        return TableContent(
+            shape=layout.shape,
+            columns={
+                **found.columns,
+                **{name: (column,) for name, column in texts.items() if name not in found.columns},
+            },
+            reasons=found.reasons,
+            every=every,
+            notes=tuple(collected),
+            n_rows=int(rows.aggregate("count(*)").fetchall()[0][0]),
+            benchmarks=list_names("benchmark"),
+            models=list_names("model"),
+            questions=list_names("question"),
+            targets=frozenset(pairs),
+            constants=_find_constants(source, found),
+            needs_scores=found.columns.keys().isdisjoint({"score", "mean", "right"}),
+        )
+
+
+def _find_constants(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> dict[str, str]:
+    """Return the columns that are not read and have one short value in all rows."""
+    names = [name for name in rows.columns if name not in found.taken]
+    if not names:
+        return {}
+    types = read_column_types(rows)
+    texts = [write_text_sql(name, types) for name in names]
+    parts = [f"min({text}), count(DISTINCT coalesce({text}, ''))" for text in texts]
+    values = rows.aggregate(", ".join(parts)).fetchall()[0]
+    return {
+        name: str(low or "")
+        for name, low, n in zip(names, values[::2], values[1::2], strict=True)
+        if n == 1 and len(str(low or "")) <= _MAX_EXAMPLE
+    }
+
+
+def _shorten(value: object) -> str:
+    """Return a value as a short text on one line."""
+    text = " ".join(str("" if value is None else value).split())
+    text = "".join(character if character.isprintable() else "?" for character in text)
+    return text if len(text) <= _MAX_EXAMPLE else text[: _MAX_EXAMPLE - 1] + "…"
+
+
+__all__ += ["Noter", "apply_options", "lay_out", "parse_columns"]
