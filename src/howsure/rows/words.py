@@ -53,7 +53,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         "scores",
     ),
     "mean": ("pass1", "mean", "mean_score"),
-    "count": ("count",),
+    "count": ("count", "n"),
     "right": (
         *("n_correct", "num_correct", "number_of_correct", "n_right", "n_passed", "num_passed", "n_pass", "passes"),
         *("n_success", "n_successes", "successes", "n_solved", "n_resolved", "hits", "correct_count", "pass_count"),
