@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test test-all coverage slow check format bench guarantees mutation structure docs release-check clean
+.PHONY: demo demo-model test test-all coverage slow check format bench guarantees mutation recorded structure docs release-check clean
 .DELETE_ON_ERROR:
 
 .venv/.ready: pyproject.toml constraints.txt
@@ -84,6 +84,10 @@ guarantees: .venv/.ready
 # Changes in the statistics that their tests do not notice: make mutation ARGS="scores/score --sample 60"
 mutation: .venv/.ready
 	$(BIN)/python tools/mutation.py $(ARGS)
+
+# What differs from the state recorded in tests/recorded; ARGS=--record records anew (tests/recorded/changes.md).
+recorded: .venv/.ready
+	$(BIN)/python tools/recorded.py $(ARGS)
 
 # Size, imports, names and signatures of the code; with ARGS=--list what is at fault.
 structure: .venv/.ready

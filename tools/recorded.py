@@ -1,20 +1,13 @@
 """Compare what the code gives today with the state that is recorded in tests/recorded, and print what differs.
 
-    python tools/recorded.py                     print what differs from the record; exit with 1 if anything does
-    python tools/recorded.py results --only csv  only one part, and only what has "csv" in its name
+    python tools/recorded.py                     print what differs; exit with 1 if anything does
+    python tools/recorded.py results --only csv  one part, and only the inputs with "csv" in their names
     python tools/recorded.py --record            record anew; tests/recorded/changes.md says why
 
-The record holds digests and a few plain facts, in one table for each part:
-
-results
-    Cells and cubes of the tables and logs in the tests, the examples and the data folder, each file by itself and each
-    folder of them.
-completions
-    What is read from stored completions, with two bytes for each, so that a later run counts how many changed.
-reports
-    The numbers and texts of each section of ten reports.
-
-Rows of the data folder beside the clone are neither compared nor recorded where it is absent.
+The record holds digests and a few plain facts: of the cells and cubes of tables and logs (`results`), each file by
+itself and each folder of them; of what is read from stored completions (`completions`), with two bytes for each, so
+that a later run counts how many changed; and of each section, figure and table of ten reports (`reports`). Rows of the
+data folder beside the clone are neither compared nor recorded where it is absent.
 """
 
 from __future__ import annotations
@@ -22,12 +15,11 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
-import csv
 import gzip
 import hashlib
 import io
 import json
-import os
+import math
 import re
 import signal
 import string
@@ -36,7 +28,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,46 +42,54 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tests/recorded"
 #: How the record names the data folder.
 SHARED = "../shared/data"
-#: Seconds that one input may take when it is recorded.
+#: Seconds that an input may take.
 LIMIT = 60
-Row = dict[str, str]
-
-# ---- results: cells and cubes of tables and logs
-
-RESULT_FOLDERS = (
-    *("tests", "examples", f"{SHARED}/livebench", f"{SHARED}/gsm8k", f"{SHARED}/prompt_formats"),
-    *(f"{SHARED}/prompt_paraphrases", f"{SHARED}/all_the_noises", f"{SHARED}/logs", f"{SHARED}/logs_cases"),
-    *(f"{SHARED}/result_files", f"{SHARED}/bug_reports"),
-)
-#: Endings of files that are neither tables nor logs.
-NO_RESULTS = {".py", ".js", ".md", ".sh", ".sbatch", ".yml", ".yaml", ".txt", ".pyc"}
+#: Part of the record -> its columns.
+COLUMNS = {
+    "results": ["input", "content", "status", "named", "bare", "sums", "further", "facts"],
+    "completions": ["input", "n", "mean", "unscored", "unread", "digest", "each"],
+    "reports": ["input", "sections"],
+}
+#: Folders of the data folder with tables and logs.
+_TABLES = "livebench gsm8k prompt_formats prompt_paraphrases all_the_noises logs logs_cases result_files bug_reports"
+RESULT_FOLDERS = ("tests", "examples", *(f"{SHARED}/{name}" for name in _TABLES.split()))
+NO_RESULTS = {".py", ".pyc", ".js", ".md", ".sh", ".sbatch", ".yml", ".yaml", ".txt"}
 #: Inputs with the options that a user gives with them.
 WITH_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (f"{SHARED}/livebench/livebench_13012025.parquet", {"columns": {"benchmark": "task"}}),
-    (f"{SHARED}/livebench/livebench_13012025.parquet", {"columns": {"benchmark": "category"}}),
+    *((f"{SHARED}/livebench/livebench_13012025.parquet", {"columns": {"benchmark": b}}) for b in ("task", "category")),
     (f"{SHARED}/logs_cases/tables/metr_all_runs_head.jsonl", {"columns": {"score": "score_binarized"}}),
-    *((f"{SHARED}/prompt_paraphrases/BBH/{name}.csv", {"wide": True}) for name in ("snarks", "navigate")),
-    (f"{SHARED}/prompt_paraphrases/LMentry", {"wide": True}),
+    *((f"{SHARED}/prompt_paraphrases/{name}", {"wide": True}) for name in ("BBH", "LMentry")),
     (f"{SHARED}/all_the_noises/main/input_table_gsm8k.csv", {"benchmark": "g"}),
     ("tests/readers/logs/examples/lm_eval", {"benchmarks": ["tiny_gen"]}),
-    ("examples/logs", {"generations": 1}),
-    ("examples/logs", {"benchmark": "all"}),
+    *(("examples/logs", options) for options in ({"generations": 1}, {"benchmark": "all"})),
 )
+#: What ten reports are on: logs, simulated runs of the examples, and frames of `make_frame`.
+REPORTED = (
+    *("examples logs", "log lm_eval", "log inspect/finished.eval", "log helm/gen", "log harbor"),
+    *("simulated directions", "simulated prompts", "frame repeats", "frame variants", "frame benchmarks"),
+)
+#: Times of runs, which differ each time.
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?)?")
+#: Elements of a page that are recorded each by itself.
+_IDS = re.compile(r"<(?:section|figure|article|table|main|aside|script)\b[^>]*? id=\"([^\"]+)\"[^>]*>")
+#: Type of an answer -> its scorer, and what the completions of the data folder without a type need.
+_SCORERS = {"number": "numeric", "yesno": "yes-no", "open": "normalised", "words": "list:ordered"}
+_TYPES = {"bbh_words": "class", **dict.fromkeys(("gsm8k_cot", "math", "mgsm", "svamp_cot"), "number")}
+_STOPS = {"bbh_choice": ["\nQ:"], "bbh_words": ["\nQ:"], "mmlu_pro": ["\nQuestion:"]}
 
-
-class TooSlowError(BaseException):
-    """An input takes longer than the limit; no `Exception`, so that no reader takes it for a fault of a file."""
+Row = dict[str, str]
+IsWanted = Callable[[str], bool]
 
 
 def read_parts(path: Path, options: Mapping[str, Any]) -> list[Any]:
-    """Return the cells and the cubes at a path. All that this command knows of reading stands here."""
+    """Return the cells and the cubes at a path: all that this command knows of reading."""
     results = hs.read(path, **options)
     return [*results.cells(), *results.cubes()]
 
 
-def digest(text: str, length: int = 8) -> str:
-    """Return the first letters of a text's SHA-256."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+def digest(lines: Iterable[str], length: int = 8) -> str:
+    """Return the first letters of the SHA-256 of lines, whatever their order."""
+    return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
 def shorten(text: str, length: int) -> str:
@@ -97,44 +97,49 @@ def shorten(text: str, length: int) -> str:
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:length]
 
 
-def list_cells(part: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield model, question and variant, sums, and further numbers of each cell that has a generation."""
-    missing = getattr(part, "failed", None)
-    missing = np.zeros(part.n.shape, int) if missing is None else missing
-    for at in zip(*(axis.tolist() for axis in np.nonzero((part.n > 0) | (missing > 0))), strict=True):
-        variant = part.variants[at[2]] if len(at) > 2 else ""
-        cluster = part.clusters[at[1]] if part.clusters else ""
-        sums, further = (
-            " ".join(
-                "" if array is None else f"{round(float(array[at]), 9) + 0.0:.9f}"
-                for array in (getattr(part, name) for name in names)
-            )
-            for names in (("n", "total", "total_sq"), ("minimum", "maximum"))
-        )
-        yield part.models[at[0]], f"{part.questions[at[1]]}\t{variant}", sums, f"{further} {missing[at]} {cluster}"
+class TooSlowError(BaseException):
+    """An input takes longer than the limit; no `Exception`, so that no reader takes it for a fault of a file."""
+
+
+def list_cells(part: Any, m: int) -> Iterator[tuple[str, str, str]]:
+    """Yield question and variant, sums, and further numbers of each cell of a model that has a generation."""
+    failed = getattr(part, "failed", None)
+    failed = np.zeros(part.n[m].shape, int) if failed is None else failed[m]
+    arrays = [getattr(part, name) for name in ("n", "total", "total_sq", "minimum", "maximum")]
+    for at in zip(*np.nonzero((part.n[m] > 0) | (failed > 0)), strict=True):
+        variant = part.variants[at[1]] if len(at) > 1 else ""
+        cluster = part.clusters[at[0]] if part.clusters else ""
+        # Rounded twice, so that ties fall to one side in whichever order the scores were added.
+        texts = ["" if a is None else f"{round(round(float(a[m][at]), 12), 9) + 0.0:.9f}" for a in arrays]
+        yield f"{part.questions[at[0]]}\t{variant}", "\t".join(texts[:3]), f"{texts[3:]} {failed[at]} {cluster}"
 
 
 def state_facts(parts: list[Any]) -> str:
     """Return what lets a person see what changed: numbers of everything, and the first models' scores."""
     cells = [part for part in parts if part.n.ndim == 2]
-    variants = max((part.n.shape[2] for part in parts if part.n.ndim == 3), default=0)
-    scores = sorted(
-        (one.benchmark, model, float(np.mean(one.mean[m][one.answered[m]])) if one.answered[m].any() else float("nan"))
-        for one in cells
-        for m, model in enumerate(one.models)
+    rows = [(one.benchmark, model, one.mean[m][one.n[m] > 0]) for one in cells for m, model in enumerate(one.models)]
+    counts = {
+        "benchmarks": len(cells),
+        "models": len({model for _, model, _ in rows}),
+        "questions": sum(len(one.questions) for one in cells),
+        "variants": max((part.n.shape[2] for part in parts if part.n.ndim == 3), default=0),
+        "generations": sum(int(one.n.sum()) for one in cells),
+        "missing": sum(int(one.failed.sum()) for one in cells if one.failed is not None),
+    }
+    means = (
+        f"{shorten(model, 40)} {round(math.fsum(row) / max(1, len(row)), 9):.6f}"
+        for _, model, row in sorted(rows, key=lambda row: row[:2])[:4]
     )
-    missing = sum(int(one.failed.sum()) for one in cells if one.failed is not None)
-    means = "; ".join(f"{shorten(model, 40)} {mean + 0.0:.6f}" for _, model, mean in scores[:4])
-    return (
-        f"{len(cells)} benchmarks, {len({model for _, model, _ in scores})} models, "
-        f"{sum(len(one.questions) for one in cells)} questions, {variants} variants, "
-        f"{sum(int(one.n.sum()) for one in cells)} generations, {missing} missing: {means}"
-    )
+    return f"{', '.join(f'{n} {name}' for name, n in counts.items())}: {'; '.join(means)}"
 
 
 def measure_result(path: Path, options: Mapping[str, Any]) -> Row:
     """Return the digests of what is read at a path, or the beginning of the refusal."""
-    signal.signal(signal.SIGALRM, _stop)
+
+    def stop(*_: object) -> None:
+        raise TooSlowError
+
+    signal.signal(signal.SIGALRM, stop)
     signal.alarm(LIMIT)
     try:
         with warnings.catch_warnings():
@@ -149,89 +154,56 @@ def measure_result(path: Path, options: Mapping[str, Any]) -> Row:
         return {"status": "crashed", "facts": shorten(f"{type(error).__name__}: {error}", 100)}
     finally:
         signal.alarm(0)
-    named, bare, sums, further = [], [], [], []
-    for part in parts:
-        each = list(list_cells(part))
-        by_model: dict[str, list[str]] = {}
-        for model, question, total, others in each:
-            name = f"{part.n.ndim}\t{part.benchmark}\t{model}\t{question}\t"
-            named.append(name + total)
-            further.append(name + others)
-            sums.append(f"{part.n.ndim}\t{total}")
-            by_model.setdefault(model, []).append(f"{question}\t{total}")
-        bare += [digest(f"{part.n.ndim}\n" + "\n".join(sorted(lines)), 16) for lines in by_model.values()]
-    digests = {"named": named, "bare": bare, "sums": sums, "further": further}
-    return {
-        "status": "read",
-        **{name: digest("\n".join(sorted(lines))) for name, lines in digests.items()},
-        "facts": state_facts(parts),
-    }
+    found: dict[str, list[str]] = {"named": [], "bare": [], "sums": [], "further": []}
+    for part, m in ((one, m) for one in parts for m in range(len(one.models))):
+        cells, name = list(list_cells(part, m)), f"{part.n.ndim}\t{part.benchmark}\t{part.models[m]}"
+        found["named"] += [f"{name}\t{one}\t{sums}" for one, sums, _ in cells]
+        found["bare"].append(f"{part.n.ndim}" + digest([f"{one}\t{sums}" for one, sums, _ in cells], 16))
+        found["sums"] += [f"{part.n.ndim}\t{sums}" for _, sums, _ in cells]
+        found["further"] += [f"{name}\t{one}\t{further}" for one, _, further in cells]
+    return {"status": "read", **{key: digest(lines) for key, lines in found.items()}, "facts": state_facts(parts)}
 
 
-def _stop(number: int, frame: object) -> None:
-    """Stop an input that takes too long."""
-    raise TooSlowError
+def list_files(path: Path) -> list[Path]:
+    """Return the files below a folder, or the file."""
+    return sorted(file for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file())
 
 
 def list_results(data: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the inputs by their names: files, and folders without code below them."""
+    """Yield tables and logs by their names: files, and folders without code below them."""
     for name in RESULT_FOLDERS:
         base = locate(name, data)
-        for path in sorted(base.rglob("*")) if base.exists() else ():
-            if RECORD in (path, *path.parents) or "__pycache__" in path.parts or path.suffix in NO_RESULTS:
-                continue
-            if path.is_file() or (files := list_files(path)) and not any(file.suffix == ".py" for file in files):
+        for path in sorted(base.rglob("*")):
+            files = list_files(path)
+            is_code = path.suffix in NO_RESULTS or "__pycache__" in path.parts or any(f.suffix == ".py" for f in files)
+            if files and not is_code and RECORD not in (path, *path.parents):
                 yield f"{name}/{path.relative_to(base).as_posix()}", path
-        if name != "tests" and name != "examples" and base.exists():
+        if name.startswith(SHARED) and base.exists():
             yield name, base
 
 
-def list_files(folder: Path) -> list[Path]:
-    """Return the files below a folder."""
-    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
-
-
-def hash_content(path: Path) -> str:
-    """Return the digest of a file, or of the names and contents of the files of a folder."""
-    total = hashlib.sha256()
-    for file in list_files(path) if path.is_dir() else [path]:
-        total.update(f"{file.relative_to(path).as_posix()}\n".encode() + file.read_bytes())
-    return total.hexdigest()[:8]
-
-
-def measure_results(data: Path, is_wanted: Callable[[str], bool]) -> Iterator[Row]:
+def measure_results(data: Path, is_wanted: IsWanted) -> Iterator[Row]:
     """Yield the rows of the part `results`."""
-    inputs = [(name, path, {}) for name, path in list_results(data)]
-    inputs += [(name, locate(name, data), options) for name, options in WITH_OPTIONS]
+    inputs: list[tuple[str, Path, dict[str, Any]]] = [(name, path, {}) for name, path in list_results(data)]
+    inputs += [(f"{name} {json.dumps(options)}", locate(name, data), options) for name, options in WITH_OPTIONS]
     for name, path, options in inputs:
-        key = f"{name} {json.dumps(options)}" if options else name
-        if path.exists() and is_wanted(key):
-            yield {"input": key, "content": hash_content(path), **measure_result(path, options)}
+        if path.exists() and is_wanted(name):
+            content = hashlib.sha256(json.dumps(options).encode())
+            for file in list_files(path):
+                content.update(f"{file.relative_to(path).as_posix()}\n".encode() + file.read_bytes())
+            yield {"input": name, "content": content.hexdigest()[:8], **measure_result(path, options)}
 
 
 def compare_results(old: Row, new: Row) -> str | None:
     """Return how a result differs, or None."""
+    facts = f"{old['facts']} -> {new['facts']}" if old["facts"] != new["facts"] else "the facts are the same"
     if old["status"] != new["status"]:
-        return f"{old['status']} -> {new['status']}: {old['facts']} -> {new['facts']}"
+        return f"{old['status']} -> {new['status']}: {facts}"
     if old["status"] != "read":
-        return None if old["facts"] == new["facts"] else f"other words: {old['facts']} -> {new['facts']}"
-    facts = f": {old['facts']} -> {new['facts']}" if old["facts"] != new["facts"] else ", the facts are the same"
+        return None if old["facts"] == new["facts"] else f"other words: {facts}"
     kinds = {"sums": "numbers", "bare": "names of questions or variants", "named": "names of benchmarks or models"}
-    for name, kind in (kinds | {"further": "extremes, missing or clusters", "facts": "facts"}).items():
-        if old[name] != new[name]:
-            return kind + facts
-    return None
-
-
-# ---- completions: what is read from stored completions
-
-#: Kinds of the data folder without a type of their own.
-_NUMBERS = {"gsm8k_cot", "math", "mgsm", "svamp_cot"}
-_STOPS = {"bbh_choice": ("\nQ:",), "bbh_words": ("\nQ:",), "mmlu_pro": ("\nQuestion:",)}
-_SCORERS = {
-    **{"number": "numeric", "yesno": "yes-no", "open": "normalised", "maths": "maths", "list": "list"},
-    **{"words": "list:ordered", "direction": "direction"},
-}
+    kinds |= {"further": "extremes, missing or clusters", "facts": "facts"}
+    return next((f"{kind}: {facts}" for key, kind in kinds.items() if old[key] != new[key]), None)
 
 
 def read_completion(row: Mapping[str, Any], scorers: dict[str, Any]) -> tuple[str | None, float | None]:
@@ -248,12 +220,10 @@ def read_completion(row: Mapping[str, Any], scorers: dict[str, Any]) -> tuple[st
     choices = row.get("choices") or row.get("options") or re.findall(r"(?m)^\([A-Z]\) (.*)$", question)
     gold = next((row[name] for name in ("gold", "answer", "target", "truth") if row.get(name) is not None), "")
     gold = gold if isinstance(gold, str) else json.dumps(gold)
-    stops = row.get("stops") or ("type" not in row and _STOPS.get(kind)) or ()
-    context = CompletionContext(
-        question, tuple(choices), row.get("truncated", False), tuple(stops), row.get("language", "")
-    )
-    sort = row.get("type") or ("class" if kind == "bbh_words" else "number" if kind in _NUMBERS else "choice")
-    words = {choice.lower() for choice in choices}
+    stops = row.get("stops", () if "type" in row else _STOPS.get(kind, ()))
+    truncated, language = row.get("truncated", False), row.get("language", "")
+    context = CompletionContext(question, tuple(choices), truncated, tuple(stops), language)
+    sort, words = row.get("type") or _TYPES.get(kind, "choice"), {choice.lower() for choice in choices}
     if sort == "class" and words in ({"yes", "no"}, {"north", "south", "east", "west"}):
         sort = "yesno" if "yes" in words else "direction"
     if sort in {"choice", "class"}:
@@ -261,8 +231,7 @@ def read_completion(row: Mapping[str, Any], scorers: dict[str, Any]) -> tuple[st
         place, _ = read_choice(text, labels, choices, expects_label=sort == "choice", context=context)
         answer = None if place is None else labels[place] if sort == "choice" else choices[place]
         return answer, float((answer or "").casefold() == gold.strip("() ").casefold())
-    if sort not in scorers:
-        scorers[sort] = build_scorer(_SCORERS[sort], "recorded")
+    scorers[sort] = scorers.get(sort) or build_scorer(_SCORERS.get(sort, sort), "recorded")
     try:
         scored = scorers[sort].score(text, ScoringItem("b", "q", "v", gold, context))
     except ValueError as error:
@@ -270,45 +239,36 @@ def read_completion(row: Mapping[str, Any], scorers: dict[str, Any]) -> tuple[st
     return scored.answer, scored.score
 
 
-def load_completions(data: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the stored completions by file, those of the data folder by file and kind."""
-    for file in sorted((ROOT / "tests/extraction").glob("*.jsonl")):
-        yield f"tests/extraction/{file.name}", _load_lines(file.read_bytes())
-    for file in sorted([*data.glob("completions/*.jsonl"), *data.glob("completions_unseen/*.gz")]):
-        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        by_kind: dict[str, list[dict[str, Any]]] = {}
-        for row in _load_lines(content):
-            by_kind.setdefault(row["kind"], []).append(row)
-        for kind, rows in by_kind.items():
-            yield f"{SHARED}/{file.parent.name}/{file.name} {kind}", rows
-
-
-def _load_lines(content: bytes) -> list[dict[str, Any]]:
-    """Return the objects of JSON lines."""
-    return [json.loads(line) for line in content.decode("utf-8").split("\n") if line]
-
-
-def measure_completions(data: Path, is_wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """Yield the rows of the part `completions`."""
+def measure_completions(data: Path, is_wanted: IsWanted) -> Iterator[Row]:
+    """Yield the rows of the part `completions`, one for each file and kind."""
+    files = [*(ROOT / "tests/extraction").glob("*.jsonl"), *data.glob("completions*/*.jsonl*")]
     scorers: dict[str, Any] = {}
-    for name, rows in load_completions(data):
-        if not is_wanted(name):
-            continue
-        readings = [read_completion(row, scorers) for row in rows]
-        scores = [score for _, score in readings if score is not None]
-        unread = sum(answer in {None, "", "[]"} for answer, _ in readings)
-        each = b"".join(hashlib.sha256(repr(reading).encode("utf-8", "replace")).digest()[:2] for reading in readings)
-        yield {
-            "input": name,
-            "n": str(len(rows)),
-            "mean": f"{np.mean(scores):.6f}" if scores else "",
-            "unscored": str(len(rows) - len(scores)),
-            "unread": f"{unread / len(rows):.4f}",
-            "digest": digest("\n".join(map(repr, readings))),
-            "each": base64.b64encode(each).decode(),
-        }
+    for file in sorted(files):
+        folder, kind = ("tests", "type") if ROOT / "tests" in file.parents else (SHARED, "kind")
+        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        rows_by_name: dict[str, list[Any]] = {}
+        for row in (json.loads(line) for line in content.split(b"\n") if line):
+            name = f"{folder}/{file.parent.name}/{file.name} {row.get(kind, 'choice')}"
+            rows_by_name.setdefault(name, []).append(row)
+        for name, rows in rows_by_name.items():
+            if is_wanted(name):
+                yield {"input": name, **describe_readings([read_completion(row, scorers) for row in rows])}
     for scorer in scorers.values():
         scorer.close()
+
+
+def describe_readings(readings: list[tuple[str | None, float | None]]) -> Row:
+    """Return the facts and digests of what was read."""
+    scores = [score for _, score in readings if score is not None]
+    each = [hashlib.sha256(repr(reading).encode("utf-8", "replace")).digest() for reading in readings]
+    return {
+        "n": str(len(readings)),
+        "mean": f"{math.fsum(scores) / len(scores):.6f}" if scores else "",
+        "unscored": str(len(readings) - len(scores)),
+        "unread": f"{sum(answer in {None, '', '[]'} for answer, _ in readings) / len(readings):.4f}",
+        "digest": hashlib.sha256(b"".join(each)).hexdigest()[:8],
+        "each": base64.b64encode(b"".join(one[:2] for one in each)).decode(),
+    }
 
 
 def compare_completions(old: Row, new: Row) -> str | None:
@@ -317,188 +277,116 @@ def compare_completions(old: Row, new: Row) -> str | None:
         return None
     before, now = (np.frombuffer(base64.b64decode(row["each"]), "u2") for row in (old, new))
     changed = f"{np.sum(before != now)} of {len(now)} readings" if len(before) == len(now) else "other completions"
-    facts = (f"{name} {old[name]} -> {new[name]}" for name in ("n", "mean", "unscored", "unread"))
-    return f"{changed}: {', '.join(facts)}"
-
-
-# ---- reports: the numbers and texts of the sections of ten reports
-
-_LOGS = "tests/readers/logs/examples"
-REPORTED = ("examples/logs", *(f"{_LOGS}/{name}" for name in ("lm_eval", "inspect/finished.eval", "helm/gen", "harbor")))
-SIMULATED = ("directions", "prompts")
-#: Times of runs, which differ each time.
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|\+00:00)?)?")
+    return f"{changed}: " + ", ".join(f"{key} {old[key]} -> {new[key]}" for key in COLUMNS["completions"][1:5])
 
 
 def make_frame(name: str) -> pa.Table:
-    """Return simulated scores: models with repeated generations and clusters, prompt variants, or two benchmarks."""
+    """Return simulated scores of four models: three generations in clusters, under six variants, or two benchmarks."""
     rng = np.random.default_rng(20261128)
-    n_variants, n_benchmarks = (6, 1) if name == "variants" else (1, 2 if name == "benchmarks" else 1)
+    n_variants, n_benchmarks = (6 if name == "variants" else 1), (2 if name == "benchmarks" else 1)
     rows = []
-    for b in range(n_benchmarks):
-        difficulty = rng.normal(0, 1.5, 40)
-        for m in range(4):
-            for v in range(n_variants):
-                shift = rng.normal(0, 0.3) if n_variants > 1 else 0
-                for q, hard in enumerate(difficulty):
-                    scores = rng.random(3) < 1 / (1 + np.exp(hard - m / 2 - shift))
-                    row = {"benchmark": f"b{b}", "model": f"m{m}", "question": f"q{q}"}
-                    row |= {"cluster": f"c{q // 4}"} if name == "repeats" else {}
-                    row |= {"variant": f"v{v}"} if n_variants > 1 else {}
-                    rows += [row | {"generation": k + 1, "score": float(score)} for k, score in enumerate(scores)]
+    for b, m, v, q, k in product(range(n_benchmarks), range(4), range(n_variants), range(40), range(3)):
+        chance = 1 / (1 + np.exp(math.sin(7 * q + b) * 3 - m / 2 - math.sin(5 * v + m) / 2))
+        row = {"benchmark": f"b{b}", "model": f"m{m}", "question": f"q{q}", "generation": k + 1}
+        row |= {"cluster": f"c{q // 4}"} if name == "repeats" else {}
+        rows.append(row | {"variant": f"v{v}", "score": float(rng.random() < chance)})
     return pa.Table.from_pylist(rows)
 
 
-class SectionParser(HTMLParser):
-    """The JSON of each script and the text of each element with an id, without the texts of such elements in it."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.texts: dict[str, list[str]] = {}
-        self._open: list[tuple[str, str | None]] = [("", "page")]
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open an element; a script without an id, and a style, is not kept."""
-        given = dict(attrs)
-        name = None if tag == "style" or given.get("http-equiv") else given.get("id") or self._open[-1][1]
-        if tag == "script":
-            name = given.get("id")
-        self._open.append((tag, name))
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close an element, and those in it that have no end."""
-        place = max((i for i, (name, _) in enumerate(self._open) if name == tag), default=len(self._open))
-        del self._open[place:]
-
-    def handle_data(self, data: str) -> None:
-        """Keep a text."""
-        if (name := self._open[-1][1]) and data.strip():
-            self.texts.setdefault(name, []).append(data)
-
-
-def digest_page(html: str) -> dict[str, str]:
-    """Return the digest of each section, figure and table of a page; numbers are rounded, times left out."""
-    sections = {}
-    for name, texts in SectionParser(html).texts.items():
-        text = _TIME.sub("TIME", " ".join("".join(texts).split()))
+def digest_page(html: str) -> str:
+    """Return the digest of what stands between one id of a page and the next; numbers are rounded, times left out."""
+    html = re.sub(r"<(script|style)>.*?</\1>", "", html, flags=re.DOTALL)
+    names = ["page", *_IDS.findall(html)]
+    texts: dict[str, str] = dict.fromkeys(names, "")
+    for name, part in zip(names, _IDS.split(html)[::2], strict=True):
+        own, is_script, rest = part.partition("</script>")
+        texts[name] += own
+        texts["page"] += rest if is_script else ""
+    for name, text in texts.items():
+        texts[name] = _TIME.sub("TIME", " ".join(re.sub(r"<[^>]*>", " ", text).split()))
         with contextlib.suppress(ValueError):
-            text = json.dumps(json.loads(text, parse_float=lambda number: f"{float(number):.7g}"), sort_keys=True)
-        sections[name] = digest(text, 6)
-    return sections
+            texts[name] = str(json.loads(texts[name], parse_float=lambda number: f"{float(number):.7g}"))
+    return " ".join(f"{name}={digest([text], 6)}" for name, text in texts.items())
 
 
-def measure_reports(data: Path, is_wanted: Callable[[str], bool]) -> Iterator[Row]:
-    """Yield the rows of the part `reports`: one for each page."""
-    del data  # reports are of what is in the repository
-    frames = ("repeats", "variants", "benchmarks")
-    for name in (*REPORTED, *(f"simulated {one}" for one in SIMULATED), *(f"frame {one}" for one in frames)):
-        if not is_wanted(name):
-            continue
+def measure_reports(data: Path, is_wanted: IsWanted) -> Iterator[Row]:
+    """Yield the rows of the part `reports`, one for each page; none is of the data folder."""
+    del data
+    for name in filter(is_wanted, REPORTED):
         kind, _, rest = name.partition(" ")
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if kind == "simulated":
+            given: Any = ROOT / "examples" / rest
+            if kind == "log":  # the folder of the tests' logs may move
+                given = next(path for path in sorted((ROOT / "tests").rglob(f"examples/{rest}")))
+            elif kind == "frame":
+                given = hs.read(make_frame(rest), columns={"cluster": "cluster"} if rest == "repeats" else None)
+            elif kind == "simulated":
                 with contextlib.redirect_stderr(io.StringIO()):
-                    given: Any = hs.run(ROOT / f"examples/{rest}.yaml", Path(folder, rest), simulate=True)
-            else:
-                given = make_frame(rest) if kind == "frame" else ROOT / name
+                    given = hs.run(ROOT / f"examples/{rest}.yaml", Path(folder, rest), simulate=True)
             hs.report(given, Path(folder, "report"), static_figures=False)
             for page in sorted(Path(folder, "report").rglob("*.html")):
-                sections = digest_page(page.read_text("utf-8"))
-                texts = " ".join(f"{section}={value}" for section, value in sections.items())
-                yield {"input": f"{name} {page.name}", "sections": texts}
+                yield {"input": f"{name} {page.name}", "sections": digest_page(page.read_text("utf-8"))}
 
 
 def compare_reports(old: Row, new: Row) -> str | None:
     """Return the sections of a page that differ, or None."""
     before, now = (dict(part.split("=") for part in row["sections"].split(" ")) for row in (old, new))
-    words = {"other": before.keys() & now.keys(), "gone": before.keys() - now.keys(), "new": now.keys() - before.keys()}
-    words["other"] = {name for name in words["other"] if before[name] != now[name]}
-    return "; ".join(f"{word}: {', '.join(sorted(names))}" for word, names in words.items() if names) or None
+    kinds = {"gone": before.keys() - now.keys(), "new": now.keys() - before.keys()}
+    kinds["other"] = {name for name in before.keys() & now.keys() if before[name] != now[name]}
+    return "; ".join(f"{kind}: {', '.join(sorted(names))}" for kind, names in kinds.items() if names) or None
 
-
-# ---- the command
 
 PARTS = {
     "results": (measure_results, compare_results),
     "completions": (measure_completions, compare_completions),
     "reports": (measure_reports, compare_reports),
 }
-COLUMNS = {
-    "results": ("input", "content", "status", "named", "bare", "sums", "further", "facts"),
-    "completions": ("input", "n", "mean", "unscored", "unread", "digest", "each"),
-    "reports": ("input", "sections"),
-}
 
 
 def locate(name: str, data: Path) -> Path:
     """Return the path of a name of the record."""
-    return data / name.removeprefix(SHARED).lstrip("/") if name.startswith(SHARED) else ROOT / name
-
-
-def load_record(part: str) -> dict[str, Row]:
-    """Return the recorded rows of a part by input."""
-    file = RECORD / f"{part}.tsv"
-    if not file.exists():
-        return {}
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return {row["input"]: row for row in rows}
-
-
-def write_record(part: str, rows: Iterable[Row]) -> None:
-    """Write the rows of a part."""
-    with (RECORD / f"{part}.tsv").open("w", encoding="utf-8", newline="") as file:
-        file.write("\t".join(COLUMNS[part]) + "\n")
-        for row in sorted(rows, key=lambda row: row["input"]):
-            file.write("\t".join(row.get(name, "") for name in COLUMNS[part]) + "\n")
-
-
-def pair_rows(old: Mapping[str, Row], new: Mapping[str, Row]) -> Iterator[tuple[str, Row, Row | None]]:
-    """Yield the recorded rows and what they are now; a file that was moved is found by its content."""
-    moved = {row["content"]: row for name, row in new.items() if name not in old and "content" in row}
-    for name, row in old.items():
-        found = new.get(name) or moved.get(row.get("content", ""))
-        yield name if found is None or found["input"] == name else f"{name} (now {found['input']})", row, found
+    return data / name.removeprefix(f"{SHARED}/") if name.startswith(SHARED) else ROOT / name
 
 
 def run_part(part: str, data: Path, only: str, *, is_recording: bool) -> Counter[str]:
-    """Print what differs in a part, or record it; return the numbers of inputs that are the same and that differ."""
-    measure, compare = PARTS[part]
-    recorded = load_record(part)
-    is_here = data.exists()
-    scope = {name: row for name, row in recorded.items() if only in name and (is_here or SHARED not in name)}
-    slow = {name for name, row in scope.items() if row.get("status") == "slow"} if not is_recording else set()
-    new = {}
-    for row in measure(data, lambda name: only in name and name not in slow):
-        new[row["input"]] = row
+    """Print what differs in a part, or record it; return how many inputs are the same, differ, and are new."""
+    (measure, compare), file, columns = PARTS[part], RECORD / f"{part}.tsv", COLUMNS[part]
+    lines = file.read_text("utf-8").split("\n")[1:-1] if file.exists() else []
+    recorded = {line.partition("\t")[0]: dict(zip(columns, line.split("\t"), strict=True)) for line in lines}
+    scope = {name: row for name, row in recorded.items() if only in name and (SHARED not in name or data.exists())}
+    slow = {name for name, row in scope.items() if row.get("status") == "slow" and not is_recording}
+    new = {row["input"]: row for row in measure(data, lambda name: only in name and name not in slow)}
     if is_recording:
-        write_record(part, [*(row for name, row in recorded.items() if name not in scope), *new.values()])
-    counts: Counter[str] = Counter()
-    for name, before, now in pair_rows({name: row for name, row in scope.items() if name not in slow}, new):
-        difference = "gone" if now is None else compare({**dict.fromkeys(COLUMNS[part], ""), **before}, now)
-        if now is not None and before.get("content") != now.get("content") and difference:
-            difference = f"other content, {difference}"
-        counts["same" if difference is None else "differ"] += 1
+        rows = [*(row for name, row in recorded.items() if name not in scope), *new.values()]
+        lines = sorted("\t".join(row.get(name, "") for name in columns) for row in rows)
+        file.write_text("\n".join(["\t".join(columns), *lines, ""]), "utf-8")
+    counts = Counter(new=len(new.keys() - recorded.keys()))
+    moved = {row["content"]: row for name, row in new.items() if name not in recorded and "content" in row}
+    for name in scope.keys() - slow:
+        before, now = scope[name], new.get(name) or moved.get(scope[name].get("content", ""))
+        difference = "gone" if now is None else compare(before, {**dict.fromkeys(before, ""), **now})
+        counts["differ" if difference else "same"] += 1
         if difference:
-            print(f"{part}: {name}: {difference}")
-    counts["new"] = len(new.keys() - recorded.keys())
-    skipped = f", {len(slow)} too slow" * bool(slow) + f", {SHARED} is not here" * (not is_here)
-    print(f"{part}: {counts['same']} as recorded, {counts['differ']} differ, {counts['new']} not in the record{skipped}")
+            place = f" (now {now['input']})" if now and now["input"] != name else ""
+            content = "other content, " if now and now.get("content") != before.get("content") else ""
+            print(f"{part}: {name}{place}: {content}{difference}")
+    skipped = f", {len(slow)} too slow" * bool(slow) + f"; {SHARED} is not here" * (not data.exists())
+    print(f"{part}: {counts['same']} as recorded, {counts['differ']} differ, {counts['new']} not recorded{skipped}")
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="results, completions, reports; default: all")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; default: all")
     parser.add_argument("--record", action="store_true", help="record anew")
-    parser.add_argument("--only", default="", help="only inputs with this text in their names")
-    parser.add_argument("--data", type=Path, default=ROOT / SHARED, help="the data folder")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only inputs with this text in their names")
+    parser.add_argument("--data", type=Path, default=ROOT / SHARED, metavar="FOLDER", help="the data folder")
     given = parser.parse_args(arguments)
-    data = Path(os.path.realpath(given.data))
-    parts = given.parts or list(PARTS)
+    if unknown := set(given.parts) - PARTS.keys():
+        parser.error(f"unknown part {min(unknown)}; the parts are {', '.join(PARTS)}")
+    parts, data = given.parts or list(PARTS), given.data.resolve()
     counts = [run_part(part, data, given.only, is_recording=given.record) for part in parts]
     return 0 if given.record else int(any(one["differ"] for one in counts))
 
