@@ -363,16 +363,19 @@ def run_part(part: str, data: Path, only: str, *, is_recording: bool) -> Counter
         file.write_text("\n".join(["\t".join(columns), *lines, ""]), "utf-8")
     counts = Counter(new=len(new.keys() - recorded.keys()))
     moved = {row["content"]: row for name, row in new.items() if name not in recorded and "content" in row}
-    for name in scope.keys() - slow:
+    kinds: Counter[str] = Counter()
+    for name in sorted(scope.keys() - slow):
         before, now = scope[name], new.get(name) or moved.get(scope[name].get("content", ""))
         difference = "gone" if now is None else compare(before, {**dict.fromkeys(before, ""), **now})
         counts["differ" if difference else "same"] += 1
         if difference:
+            kinds[difference.partition(":")[0]] += part == "results"
             place = f" (now {now['input']})" if now and now["input"] != name else ""
             content = "other content, " if now and now.get("content") != before.get("content") else ""
             print(f"{part}: {name}{place}: {content}{difference}")
-    skipped = f", {len(slow)} too slow" * bool(slow) + f"; {SHARED} is not here" * (not data.exists())
-    print(f"{part}: {counts['same']} as recorded, {counts['differ']} differ, {counts['new']} not recorded{skipped}")
+    more = f", {len(slow)} too slow" * bool(slow) + f"; {SHARED} is not here" * (not data.exists())
+    more += "".join(f"; {n} {kind}" for kind, n in kinds.most_common() if n)
+    print(f"{part}: {counts['same']} as recorded, {counts['differ']} differ, {counts['new']} not recorded{more}")
     return counts
 
 
