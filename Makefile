@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A process for each core; one that is done takes over what another has not begun. One process: make test ARGS=-n0
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test test-all coverage slow check format bench guarantees mutation structure docs release-check clean
+.PHONY: demo demo-model test test-all coverage slow check format bench guarantees mutation recorded structure docs release-check clean
 .DELETE_ON_ERROR:
 
 # What the demo needs, and what development needs, which includes it; both into one environment.
@@ -88,7 +88,15 @@ guarantees: .venv/.ready
 mutation: .venv/.ready
 	$(BIN)/python tools/mutation.py $(ARGS)
 
+<<<<<<< HEAD
 # The size of the code beside budget.toml; ARGS=--lower lowers its ceilings, ARGS=--list prints names at fault.
+=======
+# What differs from the state recorded in tests/recorded; ARGS=--record records anew (tests/recorded/changes.md).
+recorded: .venv/.ready
+	$(BIN)/python tools/recorded.py $(ARGS)
+
+# Size, imports, names and signatures of the code; with ARGS=--list what is at fault.
+>>>>>>> recorded
 structure: .venv/.ready
 	$(BIN)/python bench/structure.py $(ARGS)
 

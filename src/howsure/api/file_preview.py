@@ -1,4 +1,4 @@
-"""Show how a file is understood: what each column is taken for, what follows, and the command to run next."""
+"""Show how a file is understood: what each column is taken for and why, what follows, and the command to run next."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from howsure.errors import HowsureWarning, InputError, describe_omission
 from howsure.logs.log_source import LogSource
 from howsure.results.evaluations import Evaluations
 from howsure.results.sources import Source, TableSource, find_sources
-from howsure.rows.columns import normalise_name
 from howsure.rows.frames import is_frame
-from howsure.rows.read_table import TableContent, TableNames, describe_table
-from howsure.safe_text import shorten_hash
+from howsure.rows.mapping import Shape, TableMap
+from howsure.rows.table import TableContent, apply_options, describe_table
+from howsure.safe_text import escape_control_characters, shorten_hash
 from howsure.stats.core.results import Columns, Result, make_columns
 
 __all__ = ["FilePreview", "preview"]
@@ -41,42 +42,51 @@ class FilePreview(Result):
     ----------
     path
         The file or folder.
+    shape
+        The shape that the first table is read as; empty for logs.
     taken_as
-        For each column of a table (of the first one in a folder) what it is taken for, an example of its values, and
-        why; empty for logs.
+        For each column of that table what it is taken for, an example of its values, and why; empty for logs.
     lines
         What follows: rows, benchmarks, models, questions, scores, and what was decided.
     command
         The command line that reads it.
+    mapping
+        The mapping by which the table is read, as YAML with a reason on each line; empty for logs.
     """
 
     path: str
+    shape: str
     taken_as: tuple[tuple[str, str, str, str], ...]
     lines: tuple[str, ...]
     command: str
+    mapping: str = ""
 
     def columns(self) -> Columns:
-        """Return column, taken_as, example and remark, a row for each column of the table."""
+        """Return column, taken_as, example and reason, a row for each column of the table."""
         rows = list(zip(*self.taken_as, strict=True)) or [(), (), (), ()]
-        names = ("column", "taken_as", "example", "remark")
+        names = ("column", "taken_as", "example", "reason")
         return make_columns(len(self.taken_as), **{name: list(each) for name, each in zip(names, rows, strict=True)})
 
     def __str__(self) -> str:
         table: list[str] = []
         if self.taken_as:
-            rows = [("column", "taken as", "first value", ""), *self.taken_as]
+            rows = [("column", "taken as", "first value", "why"), *self.taken_as]
+            rows = [tuple(escape_control_characters(cell) for cell in row) for row in rows]
             widths = [max(len(row[i]) for row in rows) for i in range(3)]
             table = [
                 "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]).rstrip()
                 for row in rows
             ]
-        return "\n".join([*table, *([""] if table else []), *self.lines, "", self.command])
+        lines = [escape_control_characters(line) for line in (*self.lines, "", self.command)]
+        return "\n".join([*table, *([""] if table else []), *lines])
 
 
 def preview(
     path: str | PathLike[str],
     *,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    map: str | Path | Mapping[str, Any] | None = None,  # noqa: A002  # as the option --map
+    shape: Shape | None = None,
     scorer: str | None = None,
     benchmark: str | None = None,
     model: str | None = None,
@@ -84,17 +94,19 @@ def preview(
 ) -> FilePreview:
     r"""Show how a table, a log or a run folder is understood, before it is scored.
 
+    A table that is refused is shown as the command of its refusal reads it, and a line says so.
+
     Parameters
     ----------
     path
         What `howsure.read` takes: a table, a log, a run folder, or a folder of these, of which the first 100 are read.
-    columns, scorer, benchmark, model, scale
+    columns, map, shape, scorer, benchmark, model, scale
         As for `howsure.read`.
 
     Returns
     -------
     FilePreview
-        What each column is taken for and why, what follows, and the command line that reads the file.
+        What each column is taken for and why, what follows, the command line that reads the file, and the mapping.
 
     Raises
     ------
@@ -112,19 +124,18 @@ def preview(
     if is_frame(path):
         remedy = "give the path of a file or folder; howsure.read takes frames"
         raise InputError("a frame is no path", where="preview", remedy=remedy)
-    sources = find_sources(path, columns=columns, scorer=scorer, benchmark=benchmark, model=model, scale=scale)
+    given: dict[str, Any] = {"columns": columns, "map": map, "shape": shape, "scorer": scorer}
+    sources = find_sources(path, benchmark=benchmark, model=model, scale=scale, **given)
     lines = [_count_kinds(sources)] if len(sources) > 1 else []
     if len(sources) > _N_READ:
         lines.append(f"the first {_N_READ} were read for what follows")
         sources = sources[:_N_READ]
+    options = _find_options(sources, lines)
     tables, sources, left_out = _describe_tables(sources)
     lines += left_out
-    taken_as: tuple[tuple[str, str, str, str], ...] = ()
     if tables:
-        table, content = tables[0]
-        taken_as = _list_columns(content, table.columns)
         if len(sources) > 1:
-            lines.append(f"the columns are those of {table.path}")
+            lines.append(f"the columns are those of {tables[0][0].path}")
         n_rows = sum(content.n_rows for _, content in tables)
         lines.append(f"{n_rows} rows of {'a table' if len(tables) == 1 else f'{len(tables)} tables'}")
     elif len(sources) == 1:
@@ -132,16 +143,47 @@ def preview(
     without_scores = [(source, content) for source, content in tables if content.needs_scores]
     scored = [source for source in sources if all(source is not other for other, _ in without_scores)]
     for source, content in without_scores:
-        lines += _describe_completions(content, source.names)
+        lines += _describe_completions(content, source)
     lines += _describe_scores(scored, benchmark) if scored else []
-    action = ["score", shlex.quote(str(path))]
+    action = ["score", str(path)]
     if not scored:
-        action = ["rescore", shlex.quote(str(path)), "-o", "run", *_choose_scorer(without_scores[0][1])]
-    options = [f"--columns {name}={shlex.quote(column)}" for name, column in (columns or {}).items()]
-    options += [f"--scorer {shlex.quote(scorer)}"] if scorer else []
-    given = {"as-benchmark": benchmark, "model": model, "scale": None if scale is None else f"{scale:g}"}
-    options += [f"--{name} {shlex.quote(value)}" for name, value in given.items() if value is not None]
-    return FilePreview(str(path), taken_as, tuple(dict.fromkeys(lines)), " ".join(["howsure", *action, *options]))
+        action = ["rescore", str(path), "-o", "run", *_choose_scorer(without_scores[0][1])]
+    for name, column in (columns or {}).items():
+        options = ["--columns", f"{name}={column if isinstance(column, str) else ','.join(column)}", *options]
+    flags = {"map": map, "shape": shape, "scorer": scorer, "as-benchmark": benchmark, "model": model}
+    flags["scale"] = None if scale is None else f"{scale:g}"
+    for flag, value in flags.items():
+        options += [f"--{flag}", str(value)] if value is not None else []
+    first = tables[0] if tables else None
+    return FilePreview(
+        str(path),
+        first[1].shape if first else "",
+        _list_columns(first[1], first[0].options.map) if first else (),
+        tuple(dict.fromkeys(lines)),
+        shlex.join(["howsure", *action, *options]),
+        _write_mapping(first[1], first[0].options.map) if first else "",
+    )
+
+
+def _find_options(sources: Sequence[Source], lines: list[str]) -> list[str]:
+    """Return the options of the first refusal of a table, after they were given to all tables."""
+    for source in sources:
+        if not isinstance(source, TableSource):
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HowsureWarning)
+                source.cells()
+        except InputError as error:
+            if not error.options or not error.options[0].startswith("-"):
+                continue
+            lines.append(f"refused as it is: {error.what}; what follows is read with the options below")
+            for each in sources:
+                if isinstance(each, TableSource):
+                    each.options = apply_options(each.options, error.options)
+                    each.notes.clear()
+            return list(error.options)
+    return []
 
 
 def _describe_tables(
@@ -154,7 +196,7 @@ def _describe_tables(
     for source in sources:
         if isinstance(source, TableSource) and isinstance(source.path, Path):
             try:
-                tables.append((source, describe_table(source.path, source.columns, source.names)))
+                tables.append((source, describe_table(source.path, source.options)))
             except InputError as error:
                 if not source.is_optional:
                     raise
@@ -205,15 +247,13 @@ def _describe_scores(sources: Sequence[Source], benchmark: str | None) -> list[s
     return lines + messages
 
 
-def _describe_completions(content: TableContent, names: TableNames) -> list[str]:
+def _describe_completions(content: TableContent, source: TableSource) -> list[str]:
     """Return a line on the benchmarks of a table of completions without scores, and one on what it lacks."""
-    benchmarks = ", ".join(content.benchmarks or [names.benchmark or ""])
-    models = content.models or ([names.model] if names.model else [])
+    benchmarks = ", ".join(content.benchmarks or [source.options.benchmark or Path(str(source.path)).stem])
+    models = content.models or ([source.options.model] if source.options.model else [])
     counts = f"{_count(models, 'model')}, {_count(content.questions, 'question')}"
-    what = f"completions in column {content.columns['completion']!r}, and no score"
-    lines = [f"benchmark {benchmarks}: {counts}, {what}", *content.notes]
-    if not content.models and names.is_model_of_file:
-        lines.append(f"no column names the model: it is called {names.model!r}, after its file or folder")
+    what = f"completions in column {content.columns['completion'][0]!r}, and no score"
+    lines = [f"benchmark {benchmarks}: {counts}, {what}", *(note.text for note in content.notes)]
     if "target" not in content.columns:
         lines.append("no column for the target: name it with --columns target=COLUMN, or let a model judge (--judge)")
     return lines
@@ -229,30 +269,49 @@ def _choose_scorer(content: TableContent) -> list[str]:
     return ["--scorer", "choice" if all(_LETTER.fullmatch(target) for target in targets) else "normalised"]
 
 
-def _list_columns(content: TableContent, columns: Mapping[str, str]) -> tuple[tuple[str, str, str, str], ...]:
-    """Return what each column of a table is taken for, an example of its values, and why."""
-    ours = {column: name for name, column in reversed(list(content.columns.items()))}
+def _list_columns(content: TableContent, table_map: TableMap) -> tuple[tuple[str, str, str, str], ...]:
+    """Return what each column of a table is taken for, an example of its values, and the rule by which it was."""
+    ours = {column: name for name, columns in reversed(list(content.columns.items())) for column in columns}
+    melted = {"models": "score of a model", "repeats": "score of a generation", "variants": "score of a model"}
     rows = []
     for column, example in content.every.items():
-        fields = [name for name in (content.meanings or ours) if name == column or name.startswith(f"{column}.")]
-        if content.meanings:
-            meaning = _join_meanings([content.meanings[field] for field in fields])
-            rows.append((column.strip() or "(no name)", meaning or "-", example, "" if meaning else "not used"))
-            continue
-        name = ", ".join(ours[field] for field in fields)
-        remark = "not used"
-        if name:
-            is_named = any(one in columns for one in name.split(", "))
-            is_same = normalise_name(name) == normalise_name(column)
-            remark = "as --columns says" if is_named else "" if is_same else "by its name"
-            remark = f"its field {fields[0]}" if fields[0] != column else remark
-        rows.append((column.strip() or "(no name)", name or "-", example, remark))
+        fields = [name for name in ours if name == column or name.startswith(f"{column}.")]
+        name = ", ".join(dict.fromkeys(ours[field] for field in fields))
+        reason = ", ".join(dict.fromkeys(content.reasons.get(ours[field], "its name") for field in fields))
+        if not name and column in content.melted:
+            name, reason = melted.get(content.shape, "score of a question"), f"shape {content.shape}"
+        if not name:
+            reason = "drop: you said so" if column in table_map.drop else "not read"
+        rows.append((column.strip() or "(no name)", name or "-", example, reason))
     return tuple(rows)
 
 
-def _join_meanings(meanings: Sequence[str]) -> str:
-    """Return what the fields of a column hold; of many the first."""
-    return ", ".join(meanings[:_N_NAMED]) + (", ..." if len(meanings) > _N_NAMED else "")
+def _write_mapping(content: TableContent, table_map: TableMap) -> str:
+    """Return the mapping by which a table is read, as YAML with a reason on each line."""
+    import yaml
+
+    def dump(value: object) -> str:
+        return yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6).removesuffix("...\n").strip()
+
+    lines = [f"# The shape is {content.shape}: see docs/formats.md."]
+    if content.shape != "generations":
+        lines.append(f"shape: {content.shape}" if content.shape != "cells" else "# shape: cells")
+    for name, columns in content.columns.items():
+        if set(columns) <= content.every.keys():
+            lines.append(f"{name}: {dump(columns[0] if len(columns) == 1 else list(columns))}  # {content.reasons.get(name, 'its name')}")
+    for key in ("percent", "fraction", "fill", "header", "sheet", "files"):
+        if value := getattr(table_map, key):
+            lines.append(f"{key}: {dump(list(value) if isinstance(value, tuple) else value)}  # you said so")
+    taken = {column for columns in content.columns.values() for column in columns} | {*content.melted}
+    unread = [column for column in content.every if column not in taken]
+    if content.melted and unread:
+        lines.append(f"drop: {dump(unread)}  # no scores of a model")
+    for column in unread if not content.melted else ():
+        lines.append(f"# not read: {dump(column)} (such as {dump(content.every[column])})")
+    alternatives = {"models": "repeats", "repeats": "models"}
+    if content.shape in alternatives:
+        lines.append(f"# shape: {alternatives[content.shape]}")
+    return "\n".join(lines) + "\n"
 
 
 def _count(names: Sequence[str], what: str) -> str:

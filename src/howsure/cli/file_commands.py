@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,6 +27,7 @@ from howsure.cli.options import (
     add_deviation,
     add_format,
     add_level,
+    add_mapping,
     add_names,
     add_reading,
     add_unsafe_code,
@@ -34,6 +36,7 @@ from howsure.cli.options import (
     print_result,
 )
 from howsure.errors import InputError
+from howsure.rows.mapping import Shape
 
 
 @click.command()
@@ -129,13 +132,18 @@ def _print_progress(step: str) -> None:
 @click.command()
 @click.argument("paths", metavar="PATH", nargs=-1, required=True)
 @click.option("--columns", multiple=True, metavar="NAME=COLUMN", help="Column of a table that holds NAME.")
+@add_mapping
 @click.option("--scorer", metavar="NAME", help="Which of several scores is read.")
+@click.option("-o", "--output", type=PATH, metavar="FILE", help="Write the mapping by which the table is read.")
 @add_names
 @add_format
 def preview(
     paths: Sequence[str],
     *,
     columns: Sequence[str],
+    table_map: str | None,
+    shape: Shape | None,
+    output: Path | None,
     scorer: str | None,
     benchmark: str | None,
     model: str | None,
@@ -152,7 +160,14 @@ def preview(
     if len(paths) > 1:
         raise InputError(f"{len(paths)} paths", where="preview", remedy="preview one file or folder at a time")
     names = {"benchmark": benchmark, "model": model}
-    print_result(hs.preview(paths[0], columns=parse_columns(columns), scorer=scorer, scale=scale, **names), form)
+    options: dict[str, Any] = {"columns": parse_columns(columns), "map": table_map, "shape": shape, "scorer": scorer}
+    result = hs.preview(paths[0], scale=scale, **options, **names)
+    print_result(result, form)
+    if output is not None:
+        if not result.mapping:
+            raise InputError("a log or a run folder has no mapping", where=paths[0], remedy="preview a table")
+        output.write_text(result.mapping, encoding="utf-8")
+        print(f"howsure: the mapping is in {output}: howsure score {shlex.quote(paths[0])} --map {output}", file=sys.stderr)
 
 
 @click.command()

@@ -114,6 +114,20 @@ _NAME_OPTIONS = (
         help="Divide the scores of tables by N; default: scores from 0 to 100 are percent, which a line says.",
     ),
 )
+#: Options for the shape of tables.
+_MAP_OPTIONS = (
+    click.option(
+        "--map",
+        "table_map",
+        metavar="FILE|YAML",
+        help="Mapping of tables and files: a file that `preview -o` writes, or YAML such as 'header: [0, 1]'.",
+    ),
+    click.option(
+        "--shape",
+        type=click.Choice(SHAPES),
+        help="What the columns of a table are: a column per model, per repeat, ...; default: found by the columns.",
+    ),
+)
 _READ_OPTIONS = (
     click.option(
         "--benchmark",
@@ -131,17 +145,7 @@ _READ_OPTIONS = (
         help="Column of a table, or field of a log, that holds NAME (model, question, score, ...). Several columns "
         "make one name: model=strategy,method.",
     ),
-    click.option(
-        "--map",
-        "table_map",
-        metavar="FILE|YAML",
-        help="Mapping of tables and files: a file that `preview -o` writes, or YAML such as 'header: [0, 1]'.",
-    ),
-    click.option(
-        "--shape",
-        type=click.Choice(SHAPES),
-        help="What the columns of a table are: a column per model, per repeat, ...; default: found by the columns.",
-    ),
+    *_MAP_OPTIONS,
     click.option(
         "--scorer", metavar="NAME", help="Which of several scores is read; of run folders, a scorer of howsure rescore."
     ),
@@ -399,6 +403,13 @@ add_unsafe_code = click.option(
 def add_names(command: Command) -> Command:
     """Add the options for what the columns of tables do not state: --as-benchmark, --model and --scale."""
     for option in reversed(_NAME_OPTIONS):
+        command = option(command)
+    return command
+
+
+def add_mapping(command: Command) -> Command:
+    """Add --map and --shape."""
+    for option in reversed(_MAP_OPTIONS):
         command = option(command)
     return command
 

@@ -92,6 +92,8 @@ class Layout(NamedTuple):
         SQL of the names in the key, over `source`.
     checks
         Checks of the rows for when grouping fails.
+    melted
+        Columns of scores, one for each model, generation or question.
     """
 
     rows: duckdb.DuckDBPyRelation
@@ -100,6 +102,7 @@ class Layout(NamedTuple):
     shape: Shape
     key: Mapping[str, str]
     checks: tuple[RowCheck, ...]
+    melted: tuple[str, ...] = ()
 
     @property
     def has_generation(self) -> bool:
@@ -132,7 +135,8 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     rows, shortened = shorten_whole_numbers(rows, names)
     for column in shortened:
         note(Note("whole-numbers", where, facts={"column": column}))
-    return _name_rows(rows, found, shape, where, options, note, long.percent)
+    layout = _name_rows(rows, found, shape, where, options, note, long.percent)
+    return layout._replace(melted=tuple(melted))
 
 
 def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
@@ -733,6 +737,8 @@ class TableContent(NamedTuple):
         Pairs of a question and its target; empty where no column has the targets.
     constants
         Columns that are not read and have one value in all rows, such as a setting.
+    melted
+        Columns of scores, one for each model, generation or question.
     needs_scores
         Whether it has completions and no scores.
     """
@@ -748,6 +754,7 @@ class TableContent(NamedTuple):
     questions: tuple[str, ...]
     targets: frozenset[tuple[str, str]]
     constants: Mapping[str, str]
+    melted: tuple[str, ...]
     needs_scores: bool
 
 
@@ -796,6 +803,7 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
             questions=list_names("question"),
             targets=frozenset(pairs),
             constants=_find_constants(source, found),
+            melted=layout.melted,
             needs_scores=found.columns.keys().isdisjoint({"score", "mean", "right"}),
         )
 
