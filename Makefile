@@ -88,15 +88,11 @@ guarantees: .venv/.ready
 mutation: .venv/.ready
 	$(BIN)/python tools/mutation.py $(ARGS)
 
-<<<<<<< HEAD
-# The size of the code beside budget.toml; ARGS=--lower lowers its ceilings, ARGS=--list prints names at fault.
-=======
 # What differs from the state recorded in tests/recorded; ARGS=--record records anew (tests/recorded/changes.md).
 recorded: .venv/.ready
 	$(BIN)/python tools/recorded.py $(ARGS)
 
-# Size, imports, names and signatures of the code; with ARGS=--list what is at fault.
->>>>>>> recorded
+# The size of the code beside budget.toml; ARGS=--lower lowers its ceilings, ARGS=--list prints names at fault.
 structure: .venv/.ready
 	$(BIN)/python bench/structure.py $(ARGS)
 

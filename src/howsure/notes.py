@@ -59,7 +59,7 @@ class Note:
     where: str = ""
     benchmarks: tuple[str, ...] = ()
     n: int = 0
-    facts: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
     def template(self) -> NoteTemplate:

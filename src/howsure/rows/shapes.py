@@ -191,8 +191,9 @@ def _find_models(
     bare = {name: name[: len(name) - len(suffix)] for name in scores}
     measures = [name for name in scores if name in answers or _is_measure(bare[name])]
     metrics = [name for name in scores if name not in measures and not METRIC_NAMES.isdisjoint(split_words(bare[name]))]
-    models = [name for name in scores if name not in measures and name not in metrics]
-    if not models or (metrics and len(models) < 2):
+    models = [name for name in scores if name not in measures and name not in metrics and _has_letters(name)]
+    metrics = [name for name in scores if name not in measures and name not in models]
+    if len(models) < 2:
         raise refuse_no_score(rows, found, values, where, options)
     scales = {values[name].scale for name in models}
     if answers and scales != {"unit"}:
@@ -376,6 +377,11 @@ def _find_suffix(names: Sequence[str]) -> str:
 def _is_measure(name: str) -> bool:
     """Return whether a name is that of a cost, a time, a length, an error or a rater."""
     return normalise_name(name) in _MEASURES or not MEASURE_WORDS.isdisjoint(split_words(name))
+
+
+def _has_letters(name: str) -> bool:
+    """Return whether a name has a letter: a column that is called 3 is no model."""
+    return any(character.isalpha() for character in name)
 
 
 def _is_answer(name: str) -> bool:
