@@ -58,7 +58,7 @@ NO_RESULTS = {".py", ".pyc", ".js", ".md", ".sh", ".sbatch", ".yml", ".yaml", ".
 WITH_OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     *((f"{SHARED}/livebench/livebench_13012025.parquet", {"columns": {"benchmark": b}}) for b in ("task", "category")),
     (f"{SHARED}/logs_cases/tables/metr_all_runs_head.jsonl", {"columns": {"score": "score_binarized"}}),
-    *((f"{SHARED}/prompt_paraphrases/{name}", {"wide": True}) for name in ("BBH", "LMentry")),
+    *((f"{SHARED}/prompt_paraphrases/{name}", {"shape": "variants"}) for name in ("BBH", "LMentry")),
     (f"{SHARED}/all_the_noises/main/input_table_gsm8k.csv", {"benchmark": "g"}),
     ("tests/logs/examples/lm_eval", {"benchmarks": ["tiny_gen"]}),
     *(("examples/logs", options) for options in ({"generations": 1}, {"benchmark": "all"})),

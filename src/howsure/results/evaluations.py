@@ -305,8 +305,8 @@ class Evaluations(Sequence[Cells]):
             if benchmark is not None and self.benchmark is None:
                 wanted = {benchmark}
             doubts = (line for line, name in self._doubts[i].items() if benchmark in {None, name})
-            for line in dict.fromkeys([*source.notes, *doubts]):
-                benchmarks = source.benchmarks_of_notes.get(line)
+            for line in dict.fromkeys([*(getattr(n, 'text', n) for n in source.notes), *doubts]):
+                benchmarks = getattr(source, 'benchmarks_of_notes', {}).get(line)
                 if benchmarks and wanted and wanted.isdisjoint(benchmarks):
                     continue
                 kinds[_DIFFERENT.sub("#", line)].append((path, line))

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.words import ALIASES, TEXTS
 
-__all__ = ["SHAPES", "Shape", "TableMap", "parse_columns", "read_map"]
+__all__ = ["SHAPES", "Shape", "TableMap", "parse_columns", "read_map", "write_map"]
 
 Shape: TypeAlias = Literal["generations", "cells", "models", "repeats", "variants", "questions"]
 """What a row and a column of a table are; docs/formats.md has an example of each."""
@@ -129,6 +129,18 @@ def read_map(given: str | Path | Mapping[str, Any]) -> TableMap:
     if not isinstance(content, dict):
         raise InputError("the mapping has no keys", where=where, remedy="write pairs such as model: COLUMN")
     return _decode(content, where, text)
+
+
+def write_map(**values: object) -> tuple[str, str]:
+    """Return keys of a mapping as an option of the command line.
+
+    >>> write_map(drop=["cost", "a: b"])
+    ('--map', "drop: [cost, 'a: b']")
+    """
+    import yaml
+
+    text = yaml.safe_dump(values, default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False).strip()
+    return "--map", text[1:-1]
 
 
 def _decode(content: Mapping[Any, Any], where: str, text: str) -> TableMap:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
 from howsure.rows.columns import ColumnValues, FoundColumns, describe_columns
+from howsure.rows.mapping import write_map
 from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
     ALIASES,
@@ -92,7 +93,7 @@ def refuse_repeats(
         column = found.columns["generation"][0]
         what = f"rows have the same {', '.join(key)}, and no column tells them apart"
         remedy = f"drop the repeats; or leave column {column!r} out, so that rows are generations in their order"
-        raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=("--map", f"drop: [{column}]"))
+        raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=write_map(drop=[column]))
 
 
 def _is_beside(name: str) -> bool:
@@ -233,7 +234,7 @@ def refuse_two_targets(
     what = f"{n} question{'s have' if n > 1 else ' has'} several targets: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
     remedy = f"one id should be one question: read id and target as its name, or leave column {target!r} out"
     options = (
-        ("--map", f"drop: [{target}]") if letters or not own else ("--columns", f"question={','.join([*own, target])}")
+        write_map(drop=[target]) if letters or not own else ("--columns", f"question={','.join([*own, target])}")
     )
     raise InputError(what, where=where, remedy=remedy, code="two-targets", options=options)
 

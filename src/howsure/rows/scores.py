@@ -11,6 +11,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.notes import Note
 from howsure.rows.columns import FoundColumns, TableOptions, find_scale
+from howsure.rows.mapping import write_map
 from howsure.rows.sql import (
     ColumnTypes,
     RowCheck,
@@ -85,7 +86,7 @@ def _read_words(
     ).fetchall()[0]
     if n_percent and highest is not None and highest > 1 and column not in options.map.percent:
         what = f"some scores have a percent sign, and others such as {highest:g} have none"
-        option = ("--map", f"percent: [{column}]")
+        option = write_map(percent=[column])
         remedy = "write the sign after all of them, or say that all are percent"
         raise InputError(what, where=where, remedy=remedy, code="percent-signs", options=option)
     for code, example in (("percent-signs", percent), ("decimal-commas", comma)):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
 from howsure.rows.columns import ColumnValues, FoundColumns, TableOptions, describe_columns
-from howsure.rows.mapping import Shape
+from howsure.rows.mapping import Shape, write_map
 from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
     ALIASES,
@@ -166,7 +166,7 @@ def _find_models(
     values = describe_columns(rows, names)
     fractions = [name for name in names if values[name].n_fractions == values[name].n > 0]
     if fractions:
-        options_ = ("--map", f"fraction: [{', '.join(fractions)}]")
+        options_ = write_map(fraction=fractions)
         what = f"column {fractions[0]!r} has cells such as 8/10"
         remedy = "read them as shares with the mapping key fraction"
         raise InputError(what, where=where, remedy=remedy, code="fraction", options=options_)
@@ -188,10 +188,11 @@ def _find_models(
         raise refuse_no_score(rows, found, values, where, options)
     answers = [name for name in scores if _is_answer(name)]
     suffix = _find_suffix([name for name in scores if name not in answers])
-    bare = {name: name[: len(name) - len(suffix)] for name in scores}
+    bare = {name: name.removesuffix(suffix) for name in scores}
     measures = [name for name in scores if name in answers or _is_measure(bare[name])]
     metrics = [name for name in scores if name not in measures and not METRIC_NAMES.isdisjoint(split_words(bare[name]))]
     models = [name for name in scores if name not in measures and name not in metrics and _has_letters(name)]
+    models = [name for name in models if name.endswith(suffix)]
     metrics = [name for name in scores if name not in measures and name not in models]
     if len(models) < 2:
         raise refuse_no_score(rows, found, values, where, options)
@@ -201,15 +202,26 @@ def _find_models(
         remedy = "they may be answers of models: compare them with it first, and give a table of scores"
         raise InputError(what, where=where, remedy=remedy, code="answers")
     unread = [*measures, *metrics, *others]
+    ids = [name for name in unread if values[name].n_distinct == values[name].n == n_rows and values[name].is_whole]
+    if unread == ids == names[:1] and "question" not in found.columns:
+        is_prompt = not {"prompt", "paraphrase", "template", "variant", "instruction"}.isdisjoint(split_words(ids[0]))
+        option = ("--shape", "variants") if is_prompt else ("--columns", f"question={ids[0]}")
+        what = f"{ids[0]!r} numbers the rows beside {len(models)} columns that may be models ({_list(models)})"
+        remedy = "say whether a row is a question or a prompt variant"
+        raise InputError(what, where=where, remedy=remedy, code="no-question", options=option)
     if unread:
         what = f"{_list(unread)} beside columns that may be models ({_list(models)})"
         remedy = "leave out what is no model with the mapping key drop"
-        drop = ("--map", f"drop: [{', '.join(unread)}]")
-        raise InputError(what, where=where, remedy=remedy, code="no-models", options=drop)
+        raise InputError(what, where=where, remedy=remedy, code="no-models", options=write_map(drop=unread))
+    highs = [values[name].high or 0 for name in models]
+    if scales == {"other"} and max(highs) > 2 * min(highs):
+        what = f"columns of numbers have different scales: {_list(models)} go up to {min(highs):g} and {max(highs):g}"
+        remedy = "a table with a column per model has scores on one scale: name the score with --columns score=COLUMN"
+        raise InputError(what, where=where, remedy=remedy, code="scales")
     if len(scales) > 1:
         percent = [name for name in models if values[name].scale == "percent"]
         what = f"columns of scores have different scales: {_describe_scales(models, values)}"
-        option = ("--map", f"percent: [{', '.join(percent)}]") if percent and "other" not in scales else ()
+        option = write_map(percent=percent) if percent and "other" not in scales else ()
         raise InputError(
             what, where=where, remedy="say which are percent, or drop what is no score", code="scales", options=option
         )
@@ -263,7 +275,7 @@ def melt(
     values = describe_columns(rows, melted)
     percent = [name for name in melted if name in options.map.percent or values[name].scale == "percent"]
     suffix = "" if column_name == "generation" else _find_suffix(melted)
-    names = [name[: len(name) - len(suffix)].strip() or name for name in melted]
+    names = [name.removesuffix(suffix).strip() or name for name in melted]
     if column_name == "generation":
         names = [str(int(name[len(name.rstrip("0123456789")) :] or i)) for i, name in enumerate(melted, 1)]
     if row_name not in columns and row_name == "question":
@@ -314,6 +326,10 @@ def refuse_no_score(
         what = f"no column for the score; {pair['completion'] or answer!r} has answers and {pair['target']!r} the right ones"
         remedy = "howsure rescore scores them"
         return InputError(what, where=where, remedy=remedy, code="no-score", options=("rescore", where))
+    if not candidates and "question" in found.columns and (pair["target"] or answer) and not pair["completion"]:
+        what = f"questions and answers ({pair['target'] or answer!r}), and no score"
+        remedy = "these are questions to ask: howsure init writes the experiment"
+        return InputError(what, where=where, remedy=remedy, code="no-score", options=("init", "--benchmark", where))
     preferred = [name for name in candidates if not METRIC_NAMES.isdisjoint(split_words(name))]
     what = f"no column for the score among {_list(names)}"
     if not candidates:
@@ -348,6 +364,9 @@ def _refuse_no_question(rows: duckdb.DuckDBPyRelation, found: FoundColumns, wher
         name for name in names
         if values[name].n == n_rows and values[name].n_distinct * n_models >= n_rows and not _is_measure(name)
     ]  # fmt: skip
+    if not candidates:  # questions that several systems answered
+        others = [name for name in names if not values[name].is_score and not _is_measure(name) and values[name].n == n_rows]
+        candidates = sorted(others, key=lambda name: -values[name].n_distinct)[:1]
     what = f"no column for the question among {_list(rows.columns)}"
     remedy = "name it with --columns question=COLUMN"
     option = ("--columns", f"question={candidates[0]}") if candidates else ()
@@ -360,18 +379,18 @@ def _count_pairs(rows: duckdb.DuckDBPyRelation, one: str, two: str) -> int:
 
 
 def _find_suffix(names: Sequence[str]) -> str:
-    """Return the last word that all names share, where it names a score, with its separator; else an empty text.
+    """Return the last word that names share, where it names a score, with its separator; else an empty text.
 
-    >>> _find_suffix(["gpt_acc", "llama_acc"]), _find_suffix(["gpt-4", "llama-4"])
+    >>> _find_suffix(["n", "gpt_acc", "llama_acc"]), _find_suffix(["gpt-4", "llama-4"])
     ('_acc', '')
     """
-    last = {name[len(name.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) :] for name in names}
-    if len(names) < 2 or len(last) != 1:
-        return ""
-    word = last.pop()
-    separators = {name[: len(name) - len(word)][-1:] for name in names}
-    is_suffix = word.lower() in METRIC_NAMES and len(separators) == 1 and separators <= set("_-. ")
-    return f"{separators.pop()}{word}" if is_suffix else ""
+    counts: dict[str, int] = {}
+    for name in names:
+        word = name[len(name.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) :]
+        before = name[: len(name) - len(word)]
+        if word.lower() in METRIC_NAMES and before.strip("_-. ") and before[-1:] in "_-. ":
+            counts[before[-1] + word] = counts.get(before[-1] + word, 0) + 1
+    return next((suffix for suffix, n in counts.items() if n > 1 and n >= len(names) - 1), "")
 
 
 def _is_measure(name: str) -> bool:

@@ -441,23 +441,24 @@ def group_rows(
     try:
         return _group_once(rows, where, options, group, note)
     except InputError as error:
-        more = _collect_options(rows, where, options, group, error) if error.options else ()
-        if more and more != error.options:
-            raise InputError(
-                error.what, where=error.where, remedy=error.remedy, code=error.code, options=more
-            ) from None
+        if error.options and error.options[0].startswith("-"):
+            more = _collect_options(rows, where, options, group, error)
+            if more != error.options:
+                texts = {"where": error.where, "remedy": error.remedy, "code": error.code}
+                raise InputError(error.what, **texts, options=more) from None
         raise
 
 
 def _collect_options(
     rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], error: InputError
 ) -> tuple[str, ...]:
-    """Return the options that read a table after one or more refusals; those of the first where they do not suffice."""
+    """Return the options that read a table after one or more refusals; none where they do not suffice."""
     collected: tuple[str, ...] = ()
     refusal: InputError | None = error
     for _ in range(_MOST_STEPS):
-        if refusal is None or not refusal.options or not refusal.options[0].startswith("-"):
-            return error.options if refusal is not None else collected
+        assert refusal is not None
+        if not refusal.options or not refusal.options[0].startswith("-"):
+            return ()
         collected += refusal.options
         options = apply_options(options, refusal.options)
         try:
@@ -466,7 +467,7 @@ def _collect_options(
             refusal = next_error
         else:
             return merge_options(collected)
-    return error.options
+    return ()
 
 
 def merge_options(options: Sequence[str]) -> tuple[str, ...]:
