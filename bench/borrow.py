@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.rows.read_table import read_cells
+from howsure.rows.table import read_cells
 from howsure.stats import borrowing
 from howsure.stats.borrowing import FEWEST_QUESTIONS
 from howsure.stats.core.cells import Cells

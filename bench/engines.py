@@ -93,7 +93,7 @@ def measure(engine: str, path: Path, rows: int, master: str) -> None:
     began, cpu = time.perf_counter(), time.process_time()
     if engine == "spark":
         from howsure.rows.frames import read_spark_table, start_session
-        from howsure.rows.read_table import read_cells
+        from howsure.rows.table import read_cells
 
         session = start_session(master)
         session.sparkContext.setLogLevel("ERROR")

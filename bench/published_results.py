@@ -54,7 +54,7 @@ def load_published(name: str) -> Cells:
 
 
 def main(folder: Path) -> None:
-    from howsure.rows.read_table import read_cells
+    from howsure.rows.table import read_cells
 
     arrays: dict[str, np.ndarray] = {}
     for name, path in BENCHMARKS.items():

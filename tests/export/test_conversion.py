@@ -15,7 +15,7 @@ import howsure as hs
 from howsure.errors import InputError
 from howsure.export import conversion, hub_dataset
 from howsure.logs.base import UNSCORED
-from howsure.rows.read_table import read_cells, read_runs
+from howsure.rows.table import read_cells, read_runs
 from howsure.stats.core.cells import Cells
 from howsure.store import scorer_files
 from howsure.store.responses import RunFolder, read

@@ -13,7 +13,7 @@ from helpers.exported_runs import SECRET, row, same, stored, write_run
 from howsure.errors import InputError
 from howsure.export import hub_dataset as dataset_module
 from howsure.export.hub_dataset import write_dataset
-from howsure.rows.read_table import read_cells
+from howsure.rows.table import read_cells
 from howsure.store.responses import RunFolder, read
 
 

@@ -18,7 +18,7 @@ from howsure.logs.inspect.reader import InspectReader
 from howsure.logs.lm_eval.reader import LmEvalReader
 from howsure.results.table_log import TableLogReader
 from howsure.rows import rows_to_cells
-from howsure.rows.read_table import read_cells
+from howsure.rows.table import read_cells
 from howsure.store import manifest
 from howsure.store.lookup import find_generations, find_prompts, read_clusters
 from howsure.store.manifest import ModelRecord

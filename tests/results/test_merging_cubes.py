@@ -8,7 +8,7 @@ from helpers.stored_rows import open_run
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, StoreError
-from howsure.rows.read_table import read_cubes
+from howsure.rows.table import read_cubes
 from howsure.store.manifest import AdaptivePlan, save_plan
 from howsure.store.schema import Response
 

@@ -14,7 +14,7 @@ import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.rows import frames
 from howsure.rows.frames import is_frame
-from howsure.rows.read_table import read_cells, read_cubes, read_runs
+from howsure.rows.table import read_cells, read_cubes, read_runs
 
 pytestmark = pytest.mark.usefixtures("grouped_by_duckdb")
 

@@ -10,7 +10,7 @@ import pytest
 from howsure.errors import InputError
 from howsure.rows import frames
 from howsure.rows.frames import is_frame
-from howsure.rows.read_table import read_cells, read_cubes, read_runs
+from howsure.rows.table import read_cells, read_cubes, read_runs
 
 NAMES = ["benchmark", "model", "question", "variant", "generation", "score"]
 ROWS = [

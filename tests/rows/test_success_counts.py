@@ -7,7 +7,7 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.rows.read_table import read_cells, read_cubes
+from howsure.rows.table import read_cells, read_cubes
 
 #: Right answers and all answers of model a and then b, of three questions each.
 COUNTS = ((3, 4), (0, 5), (2, 2), (1, 4), (5, 5), (0, 2))

@@ -13,7 +13,7 @@ from helpers.long_cases import mark_long
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.rows import table_files
-from howsure.rows.read_table import open_table, read_cells, read_cubes, read_runs
+from howsure.rows.table import open_table, read_cells, read_cubes, read_runs
 
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
 

@@ -20,7 +20,7 @@ from oracles import pairs as two
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.rows.read_table import read_cells, read_cubes, read_runs
+from howsure.rows.table import read_cells, read_cubes, read_runs
 from howsure.rows.table_files import is_table
 from howsure.stats.comparisons.pairs import pairs
 

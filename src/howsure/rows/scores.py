@@ -21,7 +21,7 @@ from howsure.rows.sql import (
     read_column_types,
     write_text_sql,
 )
-from howsure.rows.words import FAILED_WORDS, FAILURE_COLUMNS, SUMMARY_WORDS, match_words, normalise_name, split_words
+from howsure.rows.words import FAILED_WORDS, FAILURE_COLUMNS, SUMMARY_WORDS, WORD_SCORES, match_words, normalise_name, split_words
 
 if TYPE_CHECKING:
     import duckdb
@@ -98,8 +98,8 @@ def _read_words(
     counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
     counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts)
-    if words is None:
-        return {}
+    if words is None:  # the checks of the rows refuse the word that is none beside most others
+        return max(WORD_SCORES, key=lambda scores: sum(counts[word] for word in counts if word in scores))
     listed = ", ".join(f"{word} {'is missing' if words[word] is None else f'is {words[word]:g}'}" for word in counts)
     note(Note("word-scores", where, n=n_words, facts={"words": listed}))
     return words

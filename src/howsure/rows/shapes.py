@@ -44,7 +44,7 @@ _ROLES: Mapping[Shape, tuple[str, str]] = {
     "questions": ("question", "model"),
 }
 #: The names that are kept of those for numbers, by what a row states.
-_KEPT = {"score": ("score",), "mean": ("mean", "count"), "right": ("right", "total"), "": ()}
+_KEPT = {"score": ("score",), "mean": ("mean", "count", "right"), "right": ("right", "total"), "": ()}
 #: Normalised names of texts, which are never scores of a model.
 _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
 #: Whole names of numbers beside scores; as words they also occur in names of models.

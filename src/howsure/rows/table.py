@@ -270,16 +270,12 @@ def _name_rows(
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
     score = found.first("score")
     if shape == "cells":
-        if "right" in columns:
-            one, total = (quote_name(columns[name][0]) for name in ("right", "total"))
-            rows, cell = (
-                _add_shares(rows, found, where),
-                {"mean": "share of right answers", "count": columns["total"][0]},
-            )
-            types = read_column_types(rows)
-            del one, total
+        if "mean" in columns:
+            ours = {"mean": "mean", "count": "count", "correct": "right"}
+            cell = {name: columns[one][0] for name, one in ours.items() if one in columns}
         else:
-            cell = {name: columns[name][0] for name in ("mean", "count")}
+            rows, cell = _add_shares(rows, found, where), {"mean": "share of right answers", "count": columns["total"][0]}
+        types = read_column_types(rows)
         numbers = write_cell_sums_sql(cell, types, checks)
     elif score is None:
         numbers = ["CAST(NULL AS DOUBLE) AS score"]

@@ -379,7 +379,7 @@ def test_coverage_on_questions_of_math500():
     """Guarantee by simulation: 30 questions drawn from the 500 of a benchmark whose means are the truth."""
     if not SHARED.is_dir():
         pytest.skip("the tables of ../shared/data/all_the_noises are not here")
-    from howsure.rows.read_table import read_cells
+    from howsure.rows.table import read_cells
 
     [cells] = read_cells(SHARED / "input_table_math500_cot.csv")
     found = [
