@@ -89,7 +89,7 @@ def _read_entry(entry: Mapping[str, Any], data: Path) -> Iterator[Case]:
         values = [str(one) for one in value] if isinstance(value, list) else [str(value)] * (value is not None)
         one = _fill(entry, values)
         if values:
-            one["name"] += f" {values[0]}"
+            one["name"] += f" {' '.join(values)[:50].strip()}"
         if "grid" in one:
             one["files"], one["expect"] = make_grid(**one.pop("grid"))
         if (shared := one.pop("shared", None)) is not None:

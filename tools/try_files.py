@@ -31,11 +31,11 @@ from file_cases import SHARED, Case, read_cases
 
 from howsure.cli import main
 
-#: How a case ends.
-AT_ONCE, BY_COMMAND, REFUSED, OTHER_NAMES = "right at once", "right with the command", "refused rightly", "other names"
-NO_COMMAND, WRONG, CRASH = "no command that works", "WRONG", "crash"
-ENDS = (AT_ONCE, BY_COMMAND, REFUSED, OTHER_NAMES, NO_COMMAND, WRONG, CRASH)
-GOOD = ENDS[:3]
+#: How a case ends. ALLOWED is a refusal without a command of what somebody could read; of REFUSED nobody could.
+AT_ONCE, BY_COMMAND, REFUSED, ALLOWED = "right at once", "right with the command", "refused rightly", "refused, allowed"
+OTHER_NAMES, NO_COMMAND, WRONG, CRASH = "other names", "no command that works", "WRONG", "crash"
+ENDS = (AT_ONCE, BY_COMMAND, REFUSED, ALLOWED, OTHER_NAMES, NO_COMMAND, WRONG, CRASH)
+GOOD = ENDS[:4]
 RIGHT = "right"
 #: Largest difference of two means that are one: expected.json has six decimals.
 _TOLERANCE = 1e-5
@@ -71,8 +71,11 @@ def find_command(out: str, err: str) -> list[str]:
 
 def try_case(case: Case) -> tuple[str, str]:
     """Return how a case ends, and what was seen."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        arguments = ["score", *case.write(Path(folder)), *case.options, "--format", "json"]
+    with tempfile.TemporaryDirectory() as parent, contextlib.chdir(parent):
+        folder = Path("project")  # a name that is the same each time: folders may name models
+        folder.mkdir()
+        os.chdir(folder)
+        arguments = ["score", *case.write(Path()), *case.options, "--format", "json"]
         for step in range(_MOST_COMMANDS + 1):
             code, out, err = run_command(arguments)
             shown = f"$ howsure {shlex.join(arguments)}\n{err}"
@@ -86,17 +89,19 @@ def try_case(case: Case) -> tuple[str, str]:
             if not command or command == arguments:
                 break
             arguments = command if "--format" in command else [*command, "--format", "json"]
-        return REFUSED if case.expect.get("refuse") else NO_COMMAND, shown
+        if not case.expect.get("refuse"):
+            return NO_COMMAND, shown
+        return ALLOWED if "means" in case.expect else REFUSED, shown
 
 
 def judge(expect: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return RIGHT, OTHER_NAMES or WRONG for the rows of `score`, and why; of several right readings the best."""
+    """Return RIGHT, OTHER_NAMES or WRONG for the rows of `score`, and why."""
     read = [{**row, "n_questions": row.get("n_questions", row.get("n_scored"))} for row in rows]
     read = [{**row, "score": row.get("score", row.get("mean_score")), "model": str(row["model"])} for row in read]
-    readings = [one for one in (expect, *expect.get("also", ())) if "means" in one]
     seen = "; ".join(f"{row['benchmark']} {row['model']}: {row['score']} ({row['n_questions']})" for row in read)
-    ends = [_compare(one, read) for one in readings] or [(WRONG, "it should be refused")]
-    end, why = min(ends, key=lambda end: [RIGHT, OTHER_NAMES, WRONG].index(end[0]))
+    end, why = _compare(expect, read) if "means" in expect else (WRONG, "it should be refused")
+    if end != RIGHT and any(_compare(one, read)[0] == RIGHT for one in expect.get("also", ())):
+        return RIGHT, f"right in another way: {seen}"
     return end, f"{why}: {seen}"
 
 

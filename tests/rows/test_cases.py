@@ -31,7 +31,10 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=() if case.is_first else pytest.mark.long) for case in CASES],
+)
 @pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 def test_a_file_is_read_right_or_refused_with_a_command_that_reads_it(case, monkeypatch):
     monkeypatch.setattr("warnings.showwarning", None)  # the command sets it: give it back afterwards
