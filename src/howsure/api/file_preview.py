@@ -85,7 +85,7 @@ def preview(
     path: str | PathLike[str],
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | None = None,  # noqa: A002  # as the option --map
+    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     benchmark: str | None = None,
@@ -150,7 +150,9 @@ def preview(
         action = ["rescore", str(path), "-o", "run", *_choose_scorer(without_scores[0][1])]
     for name, column in (columns or {}).items():
         options = ["--columns", f"{name}={column if isinstance(column, str) else ','.join(column)}", *options]
-    flags = {"map": map, "shape": shape, "scorer": scorer, "as-benchmark": benchmark, "model": model}
+    for each in map if isinstance(map, (list, tuple)) else [map] if map is not None else []:
+        options += ["--map", str(each)]
+    flags = {"shape": shape, "scorer": scorer, "as-benchmark": benchmark, "model": model}
     flags["scale"] = None if scale is None else f"{scale:g}"
     for flag, value in flags.items():
         options += [f"--{flag}", str(value)] if value is not None else []
@@ -291,14 +293,20 @@ def _write_mapping(content: TableContent, table_map: TableMap) -> str:
     import yaml
 
     def dump(value: object) -> str:
-        return yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6).removesuffix("...\n").strip()
+        return (
+            yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
+            .removesuffix("...\n")
+            .strip()
+        )
 
     lines = [f"# The shape is {content.shape}: see docs/formats.md."]
     if content.shape != "generations":
         lines.append(f"shape: {content.shape}" if content.shape != "cells" else "# shape: cells")
     for name, columns in content.columns.items():
         if set(columns) <= content.every.keys():
-            lines.append(f"{name}: {dump(columns[0] if len(columns) == 1 else list(columns))}  # {content.reasons.get(name, 'its name')}")
+            lines.append(
+                f"{name}: {dump(columns[0] if len(columns) == 1 else list(columns))}  # {content.reasons.get(name, 'its name')}"
+            )
     for key in ("percent", "fraction", "fill", "header", "sheet", "files"):
         if value := getattr(table_map, key):
             lines.append(f"{key}: {dump(list(value) if isinstance(value, tuple) else value)}  # you said so")

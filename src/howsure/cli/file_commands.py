@@ -141,7 +141,7 @@ def preview(
     paths: Sequence[str],
     *,
     columns: Sequence[str],
-    table_map: str | None,
+    table_map: Sequence[str],
     shape: Shape | None,
     output: Path | None,
     scorer: str | None,
@@ -160,14 +160,22 @@ def preview(
     if len(paths) > 1:
         raise InputError(f"{len(paths)} paths", where="preview", remedy="preview one file or folder at a time")
     names = {"benchmark": benchmark, "model": model}
-    options: dict[str, Any] = {"columns": parse_columns(columns), "map": table_map, "shape": shape, "scorer": scorer}
+    options: dict[str, Any] = {
+        "columns": parse_columns(columns),
+        "map": table_map or None,
+        "shape": shape,
+        "scorer": scorer,
+    }
     result = hs.preview(paths[0], scale=scale, **options, **names)
     print_result(result, form)
     if output is not None:
         if not result.mapping:
             raise InputError("a log or a run folder has no mapping", where=paths[0], remedy="preview a table")
         output.write_text(result.mapping, encoding="utf-8")
-        print(f"howsure: the mapping is in {output}: howsure score {shlex.quote(paths[0])} --map {output}", file=sys.stderr)
+        print(
+            f"howsure: the mapping is in {output}: howsure score {shlex.quote(paths[0])} --map {output}",
+            file=sys.stderr,
+        )
 
 
 @click.command()

@@ -119,6 +119,7 @@ _MAP_OPTIONS = (
     click.option(
         "--map",
         "table_map",
+        multiple=True,
         metavar="FILE|YAML",
         help="Mapping of tables and files: a file that `preview -o` writes, or YAML such as 'header: [0, 1]'.",
     ),
@@ -203,7 +204,7 @@ class CommandInputs:
 
     paths: Sequence[str]
     columns: Mapping[str, str] = field(default_factory=dict)
-    table_map: str | None = None
+    table_map: Sequence[str] = ()
     shape: Shape | None = None
     scorer: str | None = None
     generations: int | None = None
@@ -223,7 +224,7 @@ class CommandInputs:
         results = read(
             self.paths,
             columns=self.columns,
-            map=self.table_map,
+            map=self.table_map or None,
             shape=self.shape,
             scorer=self.scorer,
             generations=self.generations,
@@ -344,7 +345,7 @@ def add_reading(
             paths: Sequence[str],
             *,
             columns: Sequence[str],
-            table_map: str | None,
+            table_map: Sequence[str],
             shape: Shape | None,
             scorer: str | None,
             benchmarks: Sequence[str],

@@ -204,7 +204,7 @@ def find_sources(
     given: Data,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | None = None,  # noqa: A002  # as the option --map
+    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     generations: int | None = None,

@@ -100,7 +100,7 @@ class ColumnValues(NamedTuple):
 
     @property
     def scale(self) -> str:
-        """ "unit" for scores from 0 to 1, "percent" from 0 to more than 10 and at most 100, "other" for the rest."""
+        """ "unit" for scores from 0 to 1, "percent" from 0 to more than 20 and at most 100, "other" for the rest."""
         if self.words is not None or self.low is None or self.high is None:
             return "unit"
         return find_scale(self.low, self.high, self.n_ones, self.n_large)
@@ -109,14 +109,14 @@ class ColumnValues(NamedTuple):
 def find_scale(low: float, high: float, n_ones: int, n_large: int) -> str:
     """Return the scale of scores: "unit", "percent" or "other".
 
-    Scores above 10 and up to 100 are percent, but not where most of those above 0 are 1.
+    Scores above 20 and up to 100 are percent, but not where most of those above 0 are 1.
 
     >>> find_scale(0, 1, 5, 0), find_scale(0, 100, 0, 5), find_scale(0, 57, 20, 1), find_scale(1, 10, 1, 9)
     ('unit', 'percent', 'other', 'other')
     """
     if low >= 0 and high <= 1:
         return "unit"
-    return "percent" if low >= 0 and 10 < high <= 100 and n_ones < n_large else "other"
+    return "percent" if low >= 0 and 20 < high <= 100 and n_ones < n_large else "other"
 
 
 def find_columns(names: Sequence[str], where: str, options: TableOptions) -> FoundColumns:

@@ -49,6 +49,10 @@ class TableMap:
     """Columns that are not read."""
     fill: tuple[str, ...] = ()
     """Columns whose blank cells have the value above."""
+    missing: tuple[str, ...] = ()
+    """Texts in a column of scores that mean that there is none."""
+    unnest: tuple[str, ...] = ()
+    """Columns with lists of records, such as the runs of a task; each record is a row."""
     header: tuple[int, ...] | None = None
     """Rows of the header, from 0."""
     sheet: str | None = None
@@ -60,6 +64,19 @@ class TableMap:
     def digest(self) -> str:
         """The first 12 digits of the SHA-256 of the YAML; empty where there is none."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12] if self.text else ""
+
+    def merge(self, other: TableMap) -> TableMap:
+        """Return the mapping with what another says: lists of both, else the value of the other where it has one."""
+        values: dict[str, Any] = {}
+        for one in fields(self):
+            own, new = getattr(self, one.name), getattr(other, one.name)
+            if one.name in {"columns", "files"}:
+                values[one.name] = {**own, **new}
+            elif one.name in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
+                values[one.name] = tuple(dict.fromkeys((*own, *new)))
+            else:
+                values[one.name] = "\n".join(filter(None, (own, new))) if one.name == "text" else new or own
+        return TableMap(**values)
 
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> TableMap:
         """Return the mapping with further columns, which count more than its own."""
@@ -94,8 +111,8 @@ def parse_columns(columns: Mapping[str, str | Sequence[str]], where: str = "--co
     return result
 
 
-def read_map(given: str | Path | Mapping[str, Any]) -> TableMap:
-    """Return a mapping of a YAML file, of YAML text, or of a dict.
+def read_map(given: str | Path | Mapping[str, Any] | Sequence[str]) -> TableMap:
+    """Return a mapping of a YAML file, of YAML text, of a dict, or of several of these texts.
 
     Raises
     ------
@@ -110,6 +127,12 @@ def read_map(given: str | Path | Mapping[str, Any]) -> TableMap:
     import yaml
 
     where, text = "--map", ""
+    if isinstance(given, (list, tuple)):
+        maps = [read_map(one) for one in given]
+        merged = maps[0] if maps else TableMap()
+        for one in maps[1:]:
+            merged = merged.merge(one)
+        return merged
     if isinstance(given, Mapping):
         content: object = dict(given)
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
@@ -123,7 +146,9 @@ def read_map(given: str | Path | Mapping[str, Any]) -> TableMap:
                 remedy = "howsure preview FILE -o map.yaml writes one"
                 raise InputError(f"cannot be read: {error}", where=where, remedy=remedy) from error
         try:
-            content = yaml.safe_load(text)
+            content = yaml.safe_load(
+                text if where != "--map" or text.lstrip().startswith("{") or "\n" in text else f"{{{text}}}"
+            )
         except yaml.YAMLError as error:
             raise InputError(f"no YAML: {' '.join(str(error).split())[:120]}", where=where) from error
     if not isinstance(content, dict):
@@ -153,7 +178,7 @@ def _decode(content: Mapping[Any, Any], where: str, text: str) -> TableMap:
             columns[key] = [str(one) for one in value] if isinstance(value, list) else str(value)
         elif key not in known:
             raise UnknownNameError("key", str(key), [*NAMES, *known], where=where)
-        elif key in {"percent", "fraction", "drop", "fill"}:
+        elif key in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
             values[key] = tuple(map(str, value)) if isinstance(value, list) else (str(value),)
         elif key == "header":
             rows = value if isinstance(value, list) else [value]

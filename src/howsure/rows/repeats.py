@@ -12,7 +12,10 @@ from howsure.rows.sql import quote_name, quote_text, read_column_types, write_te
 from howsure.rows.words import (
     ALIASES,
     FAILURE_COLUMNS,
+    JUDGE_WORDS,
     MEASURE_WORDS,
+    METRIC_NAMES,
+    STEP_NAMES,
     TASK_NAMES,
     TEXTS,
     TURN_NAMES,
@@ -32,13 +35,10 @@ _DIFFERS, _CROSSES = 0.5, 0.9
 #: Largest number of values that a message names.
 _N_NAMED = 4
 #: Columns of texts, which tell no rows apart, and those of scorers.
-_TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names} | {
-    "reason",
-    "explanation",
-    "finishreason",
-}
+_QUESTION_TEXTS = {normalise_name(name) for name in TEXTS["text"]}
+_TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names} - _QUESTION_TEXTS
+_TEXTS |= {"reason", "explanation", "finishreason", "stopreason"}
 _SCORERS = {normalise_name(name) for name in ALIASES["scorer"]}
-_PROMPTS = ("prompt", "template", "variant", "paraphrase", "instruction")
 
 
 class _Telling(NamedTuple):
@@ -50,6 +50,8 @@ class _Telling(NamedTuple):
     is_words: bool
     counts: bool
     """Whether its values are whole numbers one after the other, from 0 or 1."""
+    is_sure: bool
+    """Whether it tells all rows of nearly every key apart, or each of its values has nearly every key."""
 
 
 def refuse_repeats(
@@ -85,10 +87,12 @@ def refuse_repeats(
         f"SELECT t.* FROM t JOIN k ON {same}",
     )
     columns = [name for name in rows.columns if name not in found.taken and not _is_beside(name)]
+    _refuse_blocks(rows, columns, found, where)
     telling = _find_telling(repeated, columns, listed)
     chosen = _choose(repeated, telling, listed)
     if chosen:
-        raise _build_error(chosen, found, where)
+        has_steps = any(normalise_name(name) in STEP_NAMES for name in columns)
+        raise _build_error(chosen, found, where, has_steps=has_steps)
     if has_generation:
         column = found.columns["generation"][0]
         what = f"rows have the same {', '.join(key)}, and no column tells them apart"
@@ -96,21 +100,38 @@ def refuse_repeats(
         raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=write_map(drop=[column]))
 
 
+def _refuse_blocks(rows: duckdb.DuckDBPyRelation, names: Sequence[str], found: FoundColumns, where: str) -> None:
+    """Raise InputError where a column has a name in the first row of each block, and blanks below it."""
+    values = describe_columns(rows, names)
+    n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
+    for name in names:
+        one = values[name]
+        text = f"nullif(trim({write_text_sql(name, read_column_types(rows))}), '')"
+        if one.is_score or not 2 <= one.n == one.n_distinct <= n_rows // 2:
+            continue
+        if rows.limit(1).project(f"{text} IS NOT NULL").fetchall()[0][0]:
+            own = [column for column in found.columns.get("model", ()) if column in rows.columns]
+            what = f"column {name!r} has {one.n} names in {n_rows} rows, and blanks below them"
+            remedy = "fill them from above with the mapping key fill"
+            options = ("--columns", f"model={','.join([*own, name])}", *write_map(fill=[name]))
+            raise InputError(what, where=where, remedy=remedy, code="blocks", options=options)
+
+
 def _is_beside(name: str) -> bool:
-    """Return whether a column is a text, a measure or a failure, which tell no rows apart."""
-    key = normalise_name(name)
-    return key in _TEXTS or key in FAILURE_COLUMNS or not MEASURE_WORDS.isdisjoint(split_words(name))
+    """Return whether a column is a text or a failure, which tell no rows apart."""
+    return normalise_name(name) in _TEXTS | FAILURE_COLUMNS
 
 
 def _find_telling(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) -> list[_Telling]:
     """Return the columns that tell rows of one key apart and cross the questions, as systems or runs do."""
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
-    names = [name for name in names if 2 <= values[name].n_distinct <= max(2, n_rows // 2)]
+    n_values = {name: values[name].n_distinct + (values[name].n < n_rows) for name in names}  # a blank is a value
+    names = [name for name in names if 2 <= n_values[name] <= max(2, n_rows // 2)]
     if not names:
         return []
     types = read_column_types(rows)
-    texts = [f"trim({write_text_sql(name, types)})" for name in names]
+    texts = [f"coalesce(trim({write_text_sql(name, types)}), '')" for name in names]
     counts = ", ".join(f"count(DISTINCT {text}) AS d{i}" for i, text in enumerate(texts))
     inner = rows.aggregate(f"count(*) AS n, {counts}", key)
     parts = [f"avg((d{i} > 1)::INT), avg((d{i} = n)::INT), sum(d{i})" for i in range(len(names))]
@@ -119,15 +140,18 @@ def _find_telling(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str)
     for i, name in enumerate(names):
         differs, distinguishes, n_pairs = flat[3 * i : 3 * i + 3]
         one = values[name]
-        crosses = n_pairs >= _CROSSES * n_keys * one.n_distinct
-        is_words = not one.is_score
-        few = one.n_distinct <= 1.5 * most
+        is_measure = not MEASURE_WORDS.isdisjoint(split_words(name)) and normalise_name(name) not in _QUESTION_TEXTS
+        crosses = n_pairs >= (1 if is_measure else _CROSSES) * n_keys * n_values[name]
+        is_words = not one.is_score and not is_measure
+        few = n_values[name] <= 1.5 * most and not is_measure
         if crosses or (is_words and differs >= _DIFFERS) or (distinguishes >= _CROSSES and few):
             found = (
                 rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
             )
-            listed = tuple(str(value) for value, _ in found.fetchall() if value is not None)
-            result.append(_Telling(name, listed, crosses, is_words, _counts(one) and distinguishes >= _CROSSES))
+            listed = tuple(str(value) or "(blank)" for value, _ in found.fetchall())
+            counts = _counts(one) and distinguishes >= _CROSSES
+            is_sure = crosses or distinguishes >= _CROSSES
+            result.append(_Telling(name, listed, crosses, is_words, counts, is_sure))
     return sorted(result, key=lambda one: (not one.crosses, not one.is_words, values[one.name].n_distinct))
 
 
@@ -159,28 +183,30 @@ def _count_distinct(rows: duckdb.DuckDBPyRelation, parts: Sequence[str]) -> int:
     return int(rows.project(", ".join(parts)).distinct().aggregate("count(*)").fetchall()[0][0])
 
 
-def _build_error(chosen: Sequence[_Telling], found: FoundColumns, where: str) -> InputError:
+def _build_error(chosen: Sequence[_Telling], found: FoundColumns, where: str, *, has_steps: bool) -> InputError:
     """Return the refusal with the option for each column."""
     joined: dict[str, list[str]] = {}
     options: list[str] = []
     for one in chosen:
         key = normalise_name(one.name)
-        if key in _SCORERS and one.crosses and one.is_words:
+        is_judge = key in _SCORERS or not JUDGE_WORDS.isdisjoint(split_words(one.name))
+        is_judge |= all(not METRIC_NAMES.isdisjoint(split_words(value)) for value in one.values)
+        if is_judge and one.crosses and not one.counts:
             options += ["--scorer", _prefer_scorer(one.values)]
-            if "scorer" not in found.columns and key not in {"metric", "scorer"}:
+            if key not in _SCORERS:
                 options += ["--columns", f"scorer={one.name}"]
-        elif key in TASK_NAMES or key in TURN_NAMES:
+        elif key in TASK_NAMES or key in TURN_NAMES or key in _QUESTION_TEXTS:
             joined.setdefault("question", []).append(one.name)
         elif one.counts and "generation" not in found.columns and not joined.get("generation"):
             joined["generation"] = [one.name]
-        elif any(word in key for word in _PROMPTS) and "variant" not in found.columns:
-            joined.setdefault("variant", []).append(one.name)
         else:
             joined.setdefault("model", []).append(one.name)
     for name, columns in joined.items():
         # A turn or a task of its own is part of the name of its question.
         own = [] if name == "generation" else [one for one in found.columns.get(name, ()) if one not in columns]
         options += ["--columns", f"{name}={','.join([*own, *columns])}"]
+    if has_steps or not all(one.is_sure for one in chosen):
+        options = []  # a column such as the action of an agent's step: nobody can say what it is but the user
     values = "; ".join(
         f"{one.name!r} ({', '.join(one.values[:_N_NAMED])}{', ...' if len(one.values) > _N_NAMED else ''})"
         for one in chosen
@@ -204,7 +230,7 @@ def _prefer_scorer(values: Sequence[str]) -> str:
 def refuse_two_targets(
     rows: duckdb.DuckDBPyRelation, question: Mapping[str, str], target: str, found: FoundColumns, where: str
 ) -> None:
-    """Raise InputError where one question has several targets.
+    """Raise InputError where one question has several targets, or texts.
 
     Parameters
     ----------
@@ -213,7 +239,7 @@ def refuse_two_targets(
     question
         SQL of the names of a question: of its benchmark, and its own.
     target
-        Column of the targets.
+        Column of the targets or texts.
     found
         The columns that have one of our names.
     where
@@ -231,11 +257,9 @@ def refuse_two_targets(
     *_, name, low, high = first[0]
     own = found.columns.get("question", ())
     letters = len(str(low)) == len(str(high)) == 1
-    what = f"{n} question{'s have' if n > 1 else ' has'} several targets: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
+    what = f"{n} question{'s have' if n > 1 else ' has'} several values in {target!r}: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
     remedy = f"one id should be one question: read id and target as its name, or leave column {target!r} out"
-    options = (
-        write_map(drop=[target]) if letters or not own else ("--columns", f"question={','.join([*own, target])}")
-    )
+    options = write_map(drop=[target]) if letters or not own else ("--columns", f"question={','.join([*own, target])}")
     raise InputError(what, where=where, remedy=remedy, code="two-targets", options=options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,11 +18,20 @@ from howsure.rows.sql import (
     RowCheck,
     number_sql,
     parse_number_sql,
+    quote_name,
     quote_text,
     read_column_types,
     write_text_sql,
 )
-from howsure.rows.words import FAILED_WORDS, FAILURE_COLUMNS, SUMMARY_WORDS, WORD_SCORES, match_words, normalise_name, split_words
+from howsure.rows.words import (
+    FAILED_WORDS,
+    FAILURE_COLUMNS,
+    SUMMARY_WORDS,
+    WORD_SCORES,
+    match_words,
+    normalise_name,
+    split_words,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,6 +43,8 @@ __all__ = ["ScoreColumn", "drop_summaries", "find_failures", "read_score_column"
 
 #: Largest number of different words of a column of scores, and largest difference of a mean that was rounded.
 _MOST_WORDS, _TOLERANCE = 40, 0.006
+#: Words of rows beside a row of means.
+_SPREADS = frozenset({"std", "sd", "se", "stderr", "median", "min", "max", "count"})
 #: Texts in a column of errors that mean that there was none.
 _NO_ERROR = ("", "none", "null", "nan", "n/a", "na", "false", "0", "0.0", "no", "ok", "success", "[]", "{}")
 
@@ -55,6 +67,13 @@ def read_score_column(
         Where only some scores have a percent sign.
     """
     types, checks = read_column_types(rows), list[RowCheck]()
+    if options.map.missing:
+        listed = ", ".join(quote_text(text.strip().lower()) for text in options.map.missing)
+        text = write_text_sql(column, types)
+        kept = f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {quote_name(column)} END"
+        rows = rows.project(f"* REPLACE ({kept} AS {quote_name(column)})")
+        read = read_score_column(rows, column, where, replace(options, map=replace(options.map, missing=())), note)
+        return ScoreColumn(f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {read.sql} END", ())
     if column in options.map.fraction:
         text = write_text_sql(column, types)
         sql = f"TRY_CAST(split_part({text}, '/', 1) AS DOUBLE) / TRY_CAST(split_part({text}, '/', 2) AS DOUBLE)"
@@ -135,7 +154,9 @@ def find_failures(
         ).fetchall()[0]
         if n_scored:
             note(Note("failures-with-scores", where, n=n_scored, facts={"column": name}))
-        elif n and not (n_other == n_full and name.lower() in {"failed", "is_failed"}):
+        elif n and n_other == n_full and "judge" not in name.lower():
+            note(Note("failures-as-wrong", where, n=n, facts={"column": name}))  # the opposite of the score
+        elif n:
             note(Note("failures", where, n=n, facts={"column": name}))
             failed.append(condition)
     return " OR ".join(failed)
@@ -196,12 +217,28 @@ def scale_scores(
             code = "percent" if kind == "percent" else "scores-beyond-1"
             about = (str(benchmark),) if len(ranges) > 1 else ()
             note(Note(code, where, about, facts={"column": column, "low": low, "high": high}))
-        if kind == "other" and low >= 0 and 10 < high <= 100 and n_ones >= n_large:
+        if kind == "other" and low >= 0 and high > 10 and n_ones >= n_large:
             what = f"most scores in {column!r} are 0 or 1, and others go up to {high:g}"
             remedy = "remove rows that are no scores, or add --scale 1 to take them as they are"
+            raise InputError(what, where=where, remedy=remedy, code="scales")
+        if kind == "other" and low >= 0 and 10 < high <= 20:
+            what = f"scores in {column!r} go from {low:g} to {high:g}"
+            remedy = "add --scale 1 to take them as they are, or --scale 100 for percent"
             raise InputError(what, where=where, remedy=remedy, code="scales", options=("--scale", "1"))
+        if kind == "other" and low == -1 and high > 1:
+            what = f"scores in {column!r} are -1 and up to {high:g}"
+            remedy = "if -1 marks a judge that failed, say that it is missing; or add --scale 1"
+            raise InputError(what, where=where, remedy=remedy, code="scales", options=write_map(missing=["-1", "-1.0"]))
     if not percent:
         return table
+    by_model = table.aggregate(
+        "CAST(model AS VARCHAR), max(score), CAST(benchmark AS VARCHAR)", "model, benchmark"
+    ).fetchall()
+    units = [name for name, high, benchmark in by_model if benchmark in percent and high is not None and 0 < high <= 1]
+    if units:
+        what = f"scores of {units[0]} go up to 1, and those of other models up to {max(one[2] for one in ranges):g}"
+        remedy = "write the scores of all models on one scale"
+        raise InputError(what, where=where, remedy=remedy, code="scales")
     if len(percent) == len(ranges):
         return _replace_score(table, "score / 100.0")
     listed = ", ".join(quote_text(str(name)) for name in percent)
@@ -282,6 +319,8 @@ def _drop_summary(part: Cells | Cube, kind: str, where: str, note: Callable[[Not
         matches = [np.isnan(own) | (np.abs(own - value) <= _TOLERANCE) for value in (sums / counts, sums)]
         if not np.isnan(own).all() and any(one.all() for one in matches):
             left_out.append(name)
+    if left_out:  # a row of deviations below one of means
+        left_out += [name for name in candidates if not _SPREADS.isdisjoint(split_words(name)) and name not in left_out]
     for name in candidates:
         code = "summary-row" if name in left_out else "summary-name"
         note(Note(code, where, (part.benchmark,), facts={"kind": kind, "name": name}))

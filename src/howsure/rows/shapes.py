@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from howsure.errors import InputError
 from howsure.rows.columns import ColumnValues, FoundColumns, TableOptions, describe_columns
 from howsure.rows.mapping import Shape, write_map
-from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
+from howsure.rows.sql import parse_number_sql, quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
     ALIASES,
     FAILURE_COLUMNS,
@@ -26,6 +26,7 @@ from howsure.rows.words import (
     are_repeat_names,
     find_alias,
     normalise_name,
+    split_repeat,
     split_words,
 )
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["LongRows", "find_shape", "melt", "refuse_no_score"]
 
 #: The name that the rows of a melted table give the column of the name, and of the score.
-NAME, SCORE = "name of the column", "score in the column"
+NAME, SCORE, RUN = "name of the column", "score in the column", "run in the name of the column"
 #: What the columns of a shape are, and what its rows are.
 _ROLES: Mapping[Shape, tuple[str, str]] = {
     "models": ("model", "question"),
@@ -43,12 +44,16 @@ _ROLES: Mapping[Shape, tuple[str, str]] = {
     "variants": ("model", "variant"),
     "questions": ("question", "model"),
 }
+#: Words behind names of metrics as often as behind names of models.
+_OF_METRICS = frozenset({"score", "scores", "rating", "grade", "quality", "rate"})
 #: The names that are kept of those for numbers, by what a row states.
 _KEPT = {"score": ("score",), "mean": ("mean", "count", "right"), "right": ("right", "total"), "": ()}
 #: Normalised names of texts, which are never scores of a model.
 _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
 #: Whole names of numbers beside scores; as words they also occur in names of models.
-_MEASURES = frozenset({"n", "count", "min", "max", "low", "high", "lower", "upper", "mean", "average", "avg", "total"})
+_MEASURES = frozenset(
+    {"n", "count", "min", "max", "low", "high", "lower", "upper", "mean", "average", "avg", "total", "sum", "overall"}
+)
 _MOST_LISTED = 300
 
 
@@ -76,11 +81,16 @@ def find_shape(
     if options.map.shape in _ROLES:
         return options.map.shape, _list_melted(rows, found, options.map.shape, where)
     numbers = _choose_numbers(rows, found, where)
-    if "question" in columns and numbers:
-        return ("generations" if numbers == "score" else "cells"), ()
     repeats = _find_repeats(rows, found)
     if "question" in columns and repeats and "generation" not in columns:
-        return "repeats", repeats
+        score = found.first("score") if found.reasons.get("score") != "you named it" else None
+        if score is None and numbers != "score":
+            return "repeats", repeats
+        if score is not None and _is_mean_of(rows, score, repeats):
+            del columns["score"]
+            return "repeats", repeats
+    if "question" in columns and numbers:
+        return ("generations" if numbers == "score" else "cells"), ()
     if numbers == "score" and options.by_variant:
         return "generations", ()
     if options.texts and find_alias("completion", names):
@@ -119,7 +129,7 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: s
     if "mean" in named or ("mean" in columns and "count" in columns and "right" not in named):
         return "mean"
     if right is None or (score not in {None, right} and "right" not in named):
-        return "score" if score is not None else "mean" if "mean" in columns else ""
+        return "score" if score is not None else ""
     values = describe_columns(rows, [name for name in (right, total) if name is not None])
     one, is_flag = values[right], score == right and "right" not in named
     counts = one.n_numbers == one.n > 0 and one.scale != "unit"
@@ -129,7 +139,7 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: s
             return "score"
         what = f"column {right!r} counts right answers, and no column says of how many"
         remedy = f"name it with --columns total=COLUMN; --columns score={right} reads scores as they are"
-        raise InputError(what, where=where, remedy=remedy, code="counts", options=option if is_flag else ())
+        raise InputError(what, where=where, remedy=remedy, code="counts")
     if is_flag and not counts and (values[total].high or 0) > 1:
         what = f"column {right!r} is 0 or 1 everywhere beside {total!r} up to {values[total].high:g}"
         remedy = (
@@ -139,8 +149,10 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: s
     return "score" if is_flag and not counts else "right"
 
 
-def _find_repeats(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> list[str]:
-    """Return columns that are numbered runs of one model, such as run1 and run2; none for other tables."""
+def _find_repeats(rows: duckdb.DuckDBPyRelation, found: FoundColumns, *, numbers: bool = False) -> list[str]:
+    """Return columns that are numbered runs of one model, such as run1 and run2; with `numbers` also 1 and 2."""
+    if numbers and (bare := [name for name in rows.columns if name.strip().isdecimal()]):
+        return sorted(bare, key=int)
     stems: dict[str, list[str]] = {}
     for name in rows.columns:
         if name not in found.taken and name[-1:].isdecimal():
@@ -151,7 +163,16 @@ def _find_repeats(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> list[st
     return sorted(repeats[0], key=lambda name: int(name[len(name.rstrip("0123456789")) :]))
 
 
-def _find_models(
+def _is_mean_of(rows: duckdb.DuckDBPyRelation, column: str, others: Sequence[str]) -> bool:
+    """Return whether a column is the mean of others in nearly all rows."""
+    types = read_column_types(rows)
+    numbers = [parse_number_sql(write_text_sql(name, types))[1] for name in (column, *others)]
+    mean = f"({' + '.join(numbers[1:])}) / {len(others)}.0"
+    [[share]] = rows.aggregate(f"avg((abs({numbers[0]} - {mean}) <= 0.006)::INT)").fetchall()
+    return share is not None and share >= 0.95
+
+
+def _find_models(  # noqa: C901  # one check after the other
     rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions
 ) -> Sequence[str]:
     """Return the columns of a table with a column per model, and name its question in `found`.
@@ -184,11 +205,34 @@ def _find_models(
             found.columns["question"] = (unique[0],)
             found.reasons["question"] = "the only column of texts, and each is another"
             others.remove(unique[0])
+    numbered = [name for name in scores if name.strip().isdecimal()]
+    if len(numbered) > 1 and sorted(map(int, numbered)) in (
+        list(range(len(numbered))),
+        list(range(1, len(numbered) + 1)),
+    ):
+        if numbered == scores:
+            what = f"columns {_list(numbered)} are numbers"
+            remedy = "if each is a generation of one model, add --shape repeats"
+            raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
     if "model" in found.columns or len(scores) < 2:
         raise refuse_no_score(rows, found, values, where, options)
+    numbered = [name for name in scores if name.strip().isdecimal()]
+    if numbered == scores and sorted(map(int, numbered)) in (
+        list(range(len(numbered))),
+        list(range(1, len(numbered) + 1)),
+    ):
+        what = f"columns {_list(numbered)} are numbers"
+        remedy = "if each is a generation of one model, add --shape repeats"
+        raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
     answers = [name for name in scores if _is_answer(name)]
+    kept, dropped = _split_grid([name for name in names if name not in answers and name not in ignored])
+    if kept and dropped:
+        what = f"several columns of each model: {_list(kept)} and {_list(dropped)}"
+        remedy = "leave out what is no score with the mapping key drop"
+        raise InputError(what, where=where, remedy=remedy, code="no-models", options=write_map(drop=dropped))
     suffix = _find_suffix([name for name in scores if name not in answers])
-    bare = {name: name.removesuffix(suffix) for name in scores}
+    parent = _find_parent([name for name in scores if name not in answers])
+    bare = {name: name.removeprefix(parent).removesuffix(suffix) for name in scores}
     measures = [name for name in scores if name in answers or _is_measure(bare[name])]
     metrics = [name for name in scores if name not in measures and not METRIC_NAMES.isdisjoint(split_words(bare[name]))]
     models = [name for name in scores if name not in measures and name not in metrics and _has_letters(name)]
@@ -196,8 +240,22 @@ def _find_models(
     metrics = [name for name in scores if name not in measures and name not in models]
     if len(models) < 2:
         raise refuse_no_score(rows, found, values, where, options)
+    if suffix.lstrip("_-. ").lower() in _OF_METRICS and not any(
+        c.isdigit() or c == "-" for name in models for c in bare[name]
+    ):
+        raise refuse_no_score(rows, found, values, where, options)  # quality_score may be a model or a metric
+    if "benchmark" in found.columns and "question" not in found.columns:
+        what = "each row is a benchmark with a mean of each model, and error bars need the score of each question"
+        raise InputError(what, where=where, remedy="give a row per question", code="totals")
+    stems = [name.rstrip("0123456789") for name in models if split_repeat(name) is None]
+    if len(set(stems)) > 1 and all(stems.count(one) > 1 and one[-1:] in "_-. " for one in stems):
+        what = f"columns {_list(models)} may be runs of {len(set(stems))} models"
+        remedy = "name runs with a word: MODEL_run1, MODEL_run2; or add --shape models if each is a model"
+        raise InputError(what, where=where, remedy=remedy, code="repeats")
     scales = {values[name].scale for name in models}
-    if answers and scales != {"unit"}:
+    is_gold = any(values[name].scale == "unit" for name in scores if _is_gold(name))
+    if is_gold or (answers and scales != {"unit"}):
+        answers = answers or [name for name in scores if _is_gold(name)]
         what = f"column {answers[0]!r} is called like an answer, and the others are not scores from 0 to 1"
         remedy = "they may be answers of models: compare them with it first, and give a table of scores"
         raise InputError(what, where=where, remedy=remedy, code="answers")
@@ -245,7 +303,7 @@ def _find_models(
 
 def _list_melted(rows: duckdb.DuckDBPyRelation, found: FoundColumns, shape: Shape, where: str) -> list[str]:
     """Return the columns of a shape that the user named: all scores that are no names."""
-    if shape == "repeats" and (repeats := _find_repeats(rows, found)):
+    if shape == "repeats" and (repeats := _find_repeats(rows, found, numbers=True)):
         return repeats
     row_name = _ROLES[shape][1]
     names = [name for name in rows.columns if name not in found.taken]
@@ -275,19 +333,27 @@ def melt(
     values = describe_columns(rows, melted)
     percent = [name for name in melted if name in options.map.percent or values[name].scale == "percent"]
     suffix = "" if column_name == "generation" else _find_suffix(melted)
-    names = [name.removesuffix(suffix).strip() or name for name in melted]
+    parent = _find_parent(melted)
+    names = [name.removeprefix(parent).removesuffix(suffix).strip() or name for name in melted]
     if column_name == "generation":
         names = [str(int(name[len(name.rstrip("0123456789")) :] or i)) for i, name in enumerate(melted, 1)]
     if row_name not in columns and row_name == "question":
         rows = rows.project('*, row_number() OVER () AS "row of the table"')
         columns["question"], reasons["question"] = ("row of the table",), "each row is a question"
+    runs = [split_repeat(name) for name in names] if column_name == "model" and "generation" not in columns else []
+    labels = dict(zip(melted, names, strict=True))
+    run_sql = ""
+    if runs and all(run is not None and run[0] for run in runs):
+        names = [run[0] for run in runs if run is not None]
+        run_sql = f", unnest([{', '.join(str(run[1]) for run in runs if run is not None)}]) AS {quote_name(RUN)}"
+        columns["generation"], reasons["generation"] = (RUN,), "the run in the name of its column"
     others = ", ".join(quote_name(name) for name in rows.columns if name not in melted)
     texts = ", ".join(write_text_sql(name, types) for name in melted)
     listed = ", ".join(map(quote_text, names))
-    rows = rows.project(f"{others}, unnest([{listed}]) AS {quote_name(NAME)}, unnest([{texts}]) AS {quote_name(SCORE)}")
+    unnested = f"unnest([{listed}]) AS {quote_name(NAME)}, unnest([{texts}]) AS {quote_name(SCORE)}{run_sql}"
+    rows = rows.project(f"{others}, {unnested}" if others else unnested)
     columns |= {column_name: (NAME,), "score": (SCORE,)}
     reasons |= {column_name: f"shape {shape}: the name of its column", "score": f"shape {shape}: a cell"}
-    labels = dict(zip(melted, names, strict=True))
     return LongRows(rows, FoundColumns(columns, reasons), tuple(labels[name] for name in percent))
 
 
@@ -320,7 +386,12 @@ def refuse_no_score(
     if {"model_a", "model_b"} <= {name.lower() for name in names}:
         what = "each row compares two models, and has no score of one"
         return InputError(what, where=where, remedy="pairwise verdicts are not read as scores", code="battles")
+    if {"precision", "recall", "support"} <= {normalise_name(name) for name in names}:
+        what = "a report of a classifier has a mean of each class, and error bars need the score of each question"
+        return InputError(what, where=where, remedy="give a row per question", code="totals")
     candidates = [name for name in values if values[name].is_score and not _is_answer(name) and not _is_measure(name)]
+    ids = {normalise_name(alias) for alias in ALIASES["question"]}
+    candidates = [name for name in candidates if normalise_name(name) not in ids]
     candidates = [name for name in candidates if values[name].scale != "other"] or candidates
     if pair["target"] is not None and (pair["completion"] or answer) and not candidates:
         what = f"no column for the score; {pair['completion'] or answer!r} has answers and {pair['target']!r} the right ones"
@@ -330,7 +401,9 @@ def refuse_no_score(
         what = f"questions and answers ({pair['target'] or answer!r}), and no score"
         remedy = "these are questions to ask: howsure init writes the experiment"
         return InputError(what, where=where, remedy=remedy, code="no-score", options=("init", "--benchmark", where))
-    preferred = [name for name in candidates if not METRIC_NAMES.isdisjoint(split_words(name))]
+    right = {"correct", "accuracy", "acc", "exact", "em", "pass", "passed", "success"}
+    preferred = [name for name in candidates if not right.isdisjoint(split_words(name))]
+    preferred = preferred or [name for name in candidates if not METRIC_NAMES.isdisjoint(split_words(name))]
     what = f"no column for the score among {_list(names)}"
     if not candidates:
         remedy = "error bars need the score of each question: name it with --columns score=COLUMN"
@@ -363,9 +436,18 @@ def _refuse_no_question(rows: duckdb.DuckDBPyRelation, found: FoundColumns, wher
     candidates = [
         name for name in names
         if values[name].n == n_rows and values[name].n_distinct * n_models >= n_rows and not _is_measure(name)
+        and (not values[name].is_score or _counts(values[name])) and values[name].n_distinct > 2 and (n_models == 1 or values[name].n_distinct < n_rows)
+        and normalise_name(name) not in TASK_NAMES | FAILURE_COLUMNS
     ]  # fmt: skip
     if not candidates:  # questions that several systems answered
-        others = [name for name in names if not values[name].is_score and not _is_measure(name) and values[name].n == n_rows]
+        others = [
+            name for name in names if not values[name].is_score and not _is_measure(name) and values[name].n == n_rows
+        ]
+        others = [
+            name
+            for name in others
+            if normalise_name(name) not in TASK_NAMES | FAILURE_COLUMNS and 2 * values[name].n_distinct <= n_rows
+        ]
         candidates = sorted(others, key=lambda name: -values[name].n_distinct)[:1]
     what = f"no column for the question among {_list(rows.columns)}"
     remedy = "name it with --columns question=COLUMN"
@@ -393,9 +475,54 @@ def _find_suffix(names: Sequence[str]) -> str:
     return next((suffix for suffix, n in counts.items() if n > 1 and n >= len(names) - 1), "")
 
 
+def _find_parent(names: Sequence[str]) -> str:
+    """Return the field of a nested record that all names are inside of, with its dot; else an empty text.
+
+    >>> _find_parent(["scores.gpt-4o", "scores.llama"]), _find_parent(["gpt-4.5", "llama-3.1"])
+    ('scores.', '')
+    """
+    parents = {name.partition(".")[0] for name in names if "." in name}
+    is_one = len(parents) == 1 and len(names) > 1 and all("." in name for name in names)
+    return f"{parents.pop()}." if is_one else ""
+
+
+def _split_grid(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return columns with the score of each model, and those with other things of each, where names form a grid.
+
+    >>> _split_grid(["a_score", "a_latency", "b_score", "b_latency"])
+    (['a_score', 'b_score'], ['a_latency', 'b_latency'])
+    """
+    ends: dict[str, list[str]] = {}
+    for name in names:
+        for mark in ("_", " ", ".", "-", "/"):
+            before, found, last = name.rpartition(mark)
+            if found and before and last.isalpha():
+                ends.setdefault(mark + last, []).append(before)
+                break
+    shared = {end: starts for end, starts in ends.items() if len(starts) > 1}
+    metrics = [end for end in shared if end[1:].lower() in METRIC_NAMES]
+    same = [end for end in shared if metrics and set(shared[end]) == set(shared[metrics[0]])]
+    if len(same) < 2 or not metrics:
+        return [], []
+    kept = [name for name in names if name.endswith(metrics[0])]
+    return kept, [name for name in names if any(name.endswith(end) for end in same) and name not in kept]
+
+
+def _is_gold(name: str) -> bool:
+    """Return whether a name is that of the right answer."""
+    words = {"label", "gold", "target", "truth", "expected", "actual", "true", "reference"}
+    return not words.isdisjoint(split_words(name)) or normalise_name(name) == "answer"
+
+
 def _is_measure(name: str) -> bool:
     """Return whether a name is that of a cost, a time, a length, an error or a rater."""
     return normalise_name(name) in _MEASURES or not MEASURE_WORDS.isdisjoint(split_words(name))
+
+
+def _counts(values: ColumnValues) -> bool:
+    """Return whether values are whole numbers one after the other, from 0 or 1."""
+    is_whole = values.words is None and values.is_whole and values.low in {0, 1}
+    return is_whole and values.high == values.low + values.n_distinct - 1
 
 
 def _has_letters(name: str) -> bool:

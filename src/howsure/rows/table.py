@@ -22,7 +22,7 @@ from howsure.notes import Note
 from howsure.rows import rows_to_cells
 from howsure.rows.columns import FoundColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
-from howsure.rows.mapping import Shape, TableMap, parse_columns
+from howsure.rows.mapping import Shape, TableMap, parse_columns, write_map
 from howsure.rows.repeats import refuse_repeats, refuse_two_targets, write_filter
 from howsure.rows.scores import drop_summaries, find_failures, read_score_column, scale_scores
 from howsure.rows.shapes import find_shape, melt
@@ -38,7 +38,7 @@ from howsure.rows.sql import (
     write_cell_sums_sql,
     write_text_sql,
 )
-from howsure.rows.words import ALIASES, TEXTS, find_alias, normalise_name
+from howsure.rows.words import ALIASES, RUN_WORDS, TASK_NAMES, TEXTS, find_alias, normalise_name
 from howsure.stats.core.cube import ALL_QUESTIONS, Cube
 
 if TYPE_CHECKING:
@@ -69,8 +69,12 @@ _MAX_DEPTH = 4
 _NAMES = ("benchmark", "model", "question", "variant", "generation")
 #: Largest number of options that one refusal names together.
 _MOST_STEPS = 4
+#: Largest number of questions called tasks that may be benchmarks.
+_MOST_TASKS = 50
 #: Largest number of characters of an example.
 _MAX_EXAMPLE = 40
+#: Columns with the text of a question that has an id.
+_TEXTS_OF_ID = frozenset({"question", "questiontext", "problem"})
 #: Texts that may also have another of our names.
 _SHARED_TEXTS = {"text": {"question", "variant"}, "answer": {"answer"}}
 
@@ -118,13 +122,16 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     InputError
         When the table has no declared shape, or a row cannot be used.
     """
-    rows = _apply_map(_flatten(rows), options.map, where)
+    rows = _apply_map(_flatten(_unnest(rows, options.map, where)), options.map, where)
     options, scorer = _choose_scorer(rows, where, options)
     found = find_columns(rows.columns, where, options)
     _drop_prompt_texts(rows, found)
+    _refuse_lists(rows, found, where)
+    _drop_names_of_runs(rows, found)
     shape, melted = find_shape(rows, found, where, options)
     if shape == "generations":
         _take_ids_of_rows(rows, found, note, where)
+        _refuse_ids_of_rows(rows, found, where)
     long = melt(rows, shape, melted, found, options)
     rows, found = long.rows, long.found
     if scorer is not None:
@@ -156,6 +163,33 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
     if table_map.drop:
         rows = rows.project(f"* EXCLUDE ({', '.join(map(quote_name, table_map.drop))})")
     return rows
+
+
+def _unnest(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
+    """Return a row per record of columns that hold lists of records, whose fields go before those of the row."""
+    for name in table_map.unnest:
+        kinds = dict(zip(rows.columns, rows.types, strict=True))
+        if name not in kinds or kinds[name].id != "list" or kinds[name].children[0][1].id != "struct":
+            raise InputError(f"column {name!r} has no lists of records", where=where, remedy="unnest: COLUMN of a list")
+        inner = [str(field) for field, _ in kinds[name].children[0][1].children]
+        kept = [quote_name(one) for one in rows.columns if one not in {name, *inner}]
+        rows = rows.project(", ".join([*kept, f"unnest({quote_name(name)}) AS {quote_name(name)}"]))
+        fields = [f"{quote_name(name)}.{quote_name(field)} AS {quote_name(field)}" for field in inner]
+        rows = rows.project(", ".join([*kept, *fields]))
+    return rows
+
+
+def _refuse_lists(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
+    """Raise InputError where a column has lists of records with scores, such as the runs of a task."""
+    if found.reasons.get("score") == "you named it":
+        return
+    for name, kind in zip(rows.columns, rows.types, strict=True):
+        if kind.id != "list" or kind.children[0][1].id != "struct":
+            continue
+        if find_alias("score", [str(field) for field, _ in kind.children[0][1].children]) is not None:
+            what = f"column {name!r} has lists of records with scores of their own"
+            remedy = "make each of them a row with the mapping key unnest"
+            raise InputError(what, where=where, remedy=remedy, code="lists", options=write_map(unnest=[name]))
 
 
 def _flatten(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -217,6 +251,19 @@ def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> No
     del found.columns["variant"]
 
 
+def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> None:
+    """Remove a column from the generations whose values are names: runs are told apart by numbers only."""
+    column = found.first("generation")
+    types = read_column_types(rows)
+    if column is None or found.reasons["generation"] == "you named it" or types[column] not in {"VARCHAR", "JSON"}:
+        return
+    text = f"lower(trim({write_text_sql(column, types)}))"
+    words = "|".join(RUN_WORDS)
+    is_number = f"regexp_full_match({text}, '(({words})[ _-]?)?[0-9]+([.]0)?')"
+    if not rows.aggregate(f"coalesce(bool_and({is_number} OR {text} = ''), true)").fetchall()[0][0]:
+        del found.columns["generation"]
+
+
 def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, note: Noter, where: str) -> None:
     """Take the text of the question for its name where each row has an id of its own and the texts repeat."""
     question = found.columns.get("question", ())
@@ -232,6 +279,24 @@ def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, note: 
         found.columns["question"] = (texts[0],)
         found.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
         note(Note("row-ids", where, facts={"id": question[0], "column": texts[0]}))
+
+
+def _refuse_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
+    """Raise InputError where a column `id` numbers the rows, and another id repeats, such as that of a trace."""
+    question = found.first("question")
+    if question is None or normalise_name(question) not in {"id", "idx", "index"}:
+        return
+    others = [name for name in rows.columns if normalise_name(name).endswith("id") and name not in found.taken]
+    if not others or found.reasons["question"] == "you named it":
+        return
+    parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question, *others))
+    n_rows, n_ids, *n_others = rows.aggregate(f"count(*), {parts}").fetchall()[0]
+    repeated = [name for name, n in zip(others, n_others, strict=True) if 1 < n <= n_rows / 2]
+    if n_ids == n_rows and repeated:
+        what = f"each row has its own {question!r}, and {repeated[0]!r} repeats"
+        remedy = "say which one names the question"
+        option = ("--columns", f"question={repeated[0]}")
+        raise InputError(what, where=where, remedy=remedy, code="row-ids", options=option)
 
 
 def _name_rows(
@@ -274,7 +339,10 @@ def _name_rows(
             ours = {"mean": "mean", "count": "count", "correct": "right"}
             cell = {name: columns[one][0] for name, one in ours.items() if one in columns}
         else:
-            rows, cell = _add_shares(rows, found, where), {"mean": "share of right answers", "count": columns["total"][0]}
+            rows, cell = (
+                _add_shares(rows, found, where),
+                {"mean": "share of right answers", "count": columns["total"][0]},
+            )
         types = read_column_types(rows)
         numbers = write_cell_sums_sql(cell, types, checks)
     elif score is None:
@@ -290,9 +358,18 @@ def _name_rows(
         refuse_two_targets(
             rows, {name: key[name] for name in ("benchmark", "question") if name in key}, target, found, where
         )
+    text = next(
+        (name for name in rows.columns if normalise_name(name) in _TEXTS_OF_ID and name not in found.taken), None
+    )
+    if text is not None and "question" in columns and "variant" not in columns:
+        refuse_two_targets(
+            rows, {name: key[name] for name in ("benchmark", "question") if name in key}, text, found, where
+        )
     if options.texts:
         expressions |= _write_texts_sql(rows, found, options, types)
     table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
+    if shape == "generations":
+        _refuse_totals(table, found, where)
     if score is not None and shape != "cells":
         percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
         table = scale_scores(table, score, where, options, note, percent_names)
@@ -300,6 +377,22 @@ def _name_rows(
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
     return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+
+
+def _refuse_totals(table: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
+    """Raise InputError where the questions are called tasks and the scores are means: benchmarks, and no questions."""
+    question = found.first("question")
+    if question is None or normalise_name(question) not in TASK_NAMES | {"test", "testcase"}:
+        return
+    if found.reasons["question"] == "you named it":
+        return
+    n, n_fractions, n_questions = table.aggregate(
+        "count(score), count(*) FILTER (score <> floor(score)), count(DISTINCT question)"
+    ).fetchall()[0]
+    if 2 * n_fractions > n and n_questions <= _MOST_TASKS:
+        what = f"the {n_questions} values of {question!r} may be benchmarks, with a mean score each"
+        remedy = f"error bars need the score of each question; if they are questions, add --columns question={question}"
+        raise InputError(what, where=where, remedy=remedy, code="totals")
 
 
 def _check_needed(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions) -> None:
@@ -470,12 +563,17 @@ def merge_options(options: Sequence[str]) -> tuple[str, ...]:
     """Return options of the command line with several mappings as one.
 
     >>> merge_options(["--map", "drop: [a]", "--scale", "1", "--map", "fill: [b]"])
-    ('--scale', '1', '--map', '{drop: [a], fill: [b]}')
+    ('--scale', '1', '--map', 'drop: [a], fill: [b]')
     """
     pairs = list(zip(options[::2], options[1::2], strict=True))
-    maps = [value for name, value in pairs if name == "--map"]
+    import yaml
+
     rest = [part for pair in pairs if pair[0] != "--map" for part in pair]
-    return (*rest, *(["--map", maps[0] if len(maps) == 1 else "{" + ", ".join(maps) + "}"] if maps else []))
+    merged: dict[str, Any] = {}
+    for content in (yaml.safe_load(f"{{{value}}}") for name, value in pairs if name == "--map"):
+        for key, value in content.items():
+            merged[key] = [*merged.get(key, []), *value] if isinstance(value, list) else value
+    return (*rest, *(write_map(**merged) if merged else ()))
 
 
 def apply_options(options: TableOptions, given: Sequence[str]) -> TableOptions:
@@ -493,15 +591,7 @@ def apply_options(options: TableOptions, given: Sequence[str]) -> TableOptions:
         elif name == "--shape":
             options = replace(options, map=replace(options.map, shape=value))  # type: ignore[arg-type]
         elif name == "--map":
-            more = read_map(value)
-            changed: dict[str, Any] = {
-                key: getattr(more, key) or getattr(options.map, key)
-                for key in ("shape", "percent", "fraction", "fill", "header", "sheet", "files")
-            }
-            columns = {**options.map.columns, **more.columns}
-            options = replace(
-                options, map=replace(options.map, **changed, drop=(*options.map.drop, *more.drop), columns=columns)
-            )
+            options = replace(options, map=options.map.merge(read_map(value)))
         elif name == "--model":
             options = replace(options, model=value)
     return options

@@ -12,10 +12,12 @@ __all__ = [
     "ALIASES",
     "FAILED_WORDS",
     "FAILURE_COLUMNS",
+    "JUDGE_WORDS",
     "MEASURE_WORDS",
     "METRIC_NAMES",
     "MISSING_TEXTS",
     "RUN_WORDS",
+    "STEP_NAMES",
     "SUMMARY_WORDS",
     "TASK_NAMES",
     "TEXTS",
@@ -25,6 +27,7 @@ __all__ = [
     "find_alias",
     "match_words",
     "normalise_name",
+    "split_repeat",
     "split_words",
 ]
 
@@ -57,7 +60,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "right": (
         *("n_correct", "num_correct", "number_of_correct", "n_right", "n_passed", "num_passed", "n_pass", "passes"),
         *("n_success", "n_successes", "successes", "n_solved", "n_resolved", "hits", "correct_count", "pass_count"),
-        *("success_count", "total_correct", "correct", "passed", "solved", "resolved"),
+        *("success_count", "total_correct", "right", "correct", "passed", "solved", "resolved"),
     ),
     "total": (
         *("total", "attempts", "trials", "samples", "n_total", "n_attempts", "num_attempts", "n_trials", "num_trials"),
@@ -85,11 +88,14 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 TASK_NAMES = frozenset(
     {
         *("task", "taskname", "subtask", "subject", "category", "subset", "domain", "topic", "dataset", "datasetname"),
-        *("suite", "split", "language", "difficulty", "level", "type"),
+        *("suite", "eval", "split", "language", "difficulty", "level", "type"),
     }
 )
-#: Columns that number the turns of a conversation.
+#: Columns that number the turns of a conversation, and the steps of one run.
 TURN_NAMES = frozenset({"turn", "turnid", "turnnumber"})
+STEP_NAMES = frozenset({"step", "stepid", "stepnumber", "hop", "iterationstep", "round"})
+#: Words of columns that name who gave a score.
+JUDGE_WORDS = frozenset({"judge", "rater", "annotator", "reviewer", "grader", "evaluator", "scorer"})
 #: Words in the names of numbers that are no scores of a model: costs, times, lengths, errors, ranks, raters, answers.
 MEASURE_WORDS = frozenset(
     {
@@ -98,7 +104,7 @@ MEASURE_WORDS = frozenset(
         *("low", "high", "lower", "upper", "min", "max", "weight", "difficulty", "year", "size", "temperature"),
         *("confidence", "probability", "prob", "probs", "logprob", "perplexity", "rater", "annotator", "judge"),
         *("human", "answer", "gold", "target", "reference", "label", "expected", "truth", "prediction", "response"),
-        *("delta", "diff", "difference", "median", "agreement"),
+        *("delta", "diff", "difference", "median", "agreement", "pred", "predicted", "true", "actual", "reviewer"),
     }
 )
 #: Words in the names of metrics: several such columns beside each other are several scores of one system.
@@ -117,6 +123,7 @@ RUN_WORDS = ("run", "seed", "rep", "repeat", "trial", "attempt", "sample", "epoc
 SUMMARY_WORDS = frozenset(
     {
         *("mean", "average", "avg", "total", "sum", "overall", "accuracy", "acc", "score", "scores", "macro", "micro"),
+        *("std", "sd", "stderr", "se", "median", "min", "max", "count"),
         *("all", "correct", "result", "results", "gesamt", "summe", "mittelwert", "durchschnitt", "moyenne", "percent"),
     }
 )
@@ -173,7 +180,7 @@ def split_words(name: str) -> list[str]:
         f" {c}" if c.isupper() and before.islower() else c for before, c in zip(" " + name, name, strict=False)
     )
     words = "".join(c if c.isalnum() else " " for c in spaced).lower().split()
-    return [word for word in words if not word.isdecimal()]
+    return [bare for word in words if (bare := word.rstrip("0123456789"))]
 
 
 def find_alias(ours: str, names: Iterable[str], taken: Iterable[str] = ()) -> str | None:
@@ -206,6 +213,23 @@ def match_words(words: Iterable[str]) -> dict[str, float | None] | None:
         ):
             return {word: scores.get(key) for word, key in lower.items()}
     return None
+
+
+def split_repeat(name: str) -> tuple[str, int] | None:
+    """Return the rest of a name and the number of its run, where it ends in a run word with a number.
+
+    >>> split_repeat("gpt-4o_run2"), split_repeat("gpt-4o (run 1)"), split_repeat("seed3"), split_repeat("llama-3")
+    (('gpt-4o', 2), ('gpt-4o', 1), ('', 3), None)
+    """
+    text = name.strip().removesuffix(")")
+    rest = text.rstrip("0123456789")
+    if rest == text:
+        return None
+    words = rest.rstrip(" _-.")
+    stem = words.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if words[len(stem) :].lower() not in RUN_WORDS or (stem and stem[-1] not in " _-.("):
+        return None
+    return stem.rstrip(" _-.("), int(text[len(rest) :])
 
 
 def are_repeat_names(names: Iterable[str]) -> bool:
