@@ -216,14 +216,6 @@ def _find_models(  # noqa: C901  # one check after the other
             raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
     if "model" in found.columns or len(scores) < 2:
         raise refuse_no_score(rows, found, values, where, options)
-    numbered = [name for name in scores if name.strip().isdecimal()]
-    if numbered == scores and sorted(map(int, numbered)) in (
-        list(range(len(numbered))),
-        list(range(1, len(numbered) + 1)),
-    ):
-        what = f"columns {_list(numbered)} are numbers"
-        remedy = "if each is a generation of one model, add --shape repeats"
-        raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
     answers = [name for name in scores if _is_answer(name)]
     kept, dropped = _split_grid([name for name in names if name not in answers and name not in ignored])
     if kept and dropped:
@@ -446,7 +438,7 @@ def _refuse_no_question(rows: duckdb.DuckDBPyRelation, found: FoundColumns, wher
         others = [
             name
             for name in others
-            if normalise_name(name) not in TASK_NAMES | FAILURE_COLUMNS and 2 * values[name].n_distinct <= n_rows
+            if normalise_name(name) not in TASK_NAMES | FAILURE_COLUMNS and 2 < values[name].n_distinct <= n_rows / 2
         ]
         candidates = sorted(others, key=lambda name: -values[name].n_distinct)[:1]
     what = f"no column for the question among {_list(rows.columns)}"
