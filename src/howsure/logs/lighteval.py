@@ -89,7 +89,9 @@ class LightevalReader(LogReader):
                 files |= set((above.parent / "details" / path.parent.relative_to(above)).glob("*/*.parquet"))
                 break
         details = [
-            file for file in sorted(files) if self.recognises(FileHead(file)) and _find_run(file, ignore_note).results == path
+            file
+            for file in sorted(files)
+            if self.recognises(FileHead(file)) and _find_run(file, ignore_note).results == path
         ]
         if not details:
             remedy = "run it with --save-details"

@@ -134,7 +134,9 @@ class OpenAIEvalsReader(RecordReader):
             has_named_score=bool(names),
             settings=spec.settings,
             conditions=list_conditions(
-                get_field(run_config, "eval_spec.args"), without=["eval.samples_jsonl", "eval.sample_kwargs*"], prefix="eval."
+                get_field(run_config, "eval_spec.args"),
+                without=["eval.samples_jsonl", "eval.sample_kwargs*"],
+                prefix="eval.",
             ),
             source={key: value for key, value in source.items() if value not in (None, "")},
             reported=[
@@ -272,7 +274,9 @@ class _Events:
         return {
             "answer": answer if isinstance(answer, str) and not place else None,
             "target": None if target is None else encode_text(target),
-            "messages": list_messages(prompt if isinstance(prompt, (str, list)) or prompt is None else encode_text(prompt)),
+            "messages": list_messages(
+                prompt if isinstance(prompt, (str, list)) or prompt is None else encode_text(prompt)
+            ),
             "endpoint_model": model if isinstance(model, str) else None,
             "prompt_tokens": n_read if place == 0 and isinstance(n_read, int) else None,
             "completion_tokens": n_written / n if isinstance(n_written, int) else None,

@@ -134,7 +134,9 @@ class PromptfooReader(RecordReader):
             records=records,
             scorers=tuple(scorers),
             source={"prompts": sorted(set(variants.values()))},
-            reported=[ReportedMean(name=f"a mean of {name!r} of", value=value, scorer=name) for name, value in means.items()]
+            reported=[
+                ReportedMean(name=f"a mean of {name!r} of", value=value, scorer=name) for name, value in means.items()
+            ]
             if not replaying
             else [],
             run=get_text(file, "evalId") or "",

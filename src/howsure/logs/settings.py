@@ -35,7 +35,17 @@ _HARMLESS = (
     *("force_build", "delete", "sandbox_cleanup", "cleanup", "no_cleanup", "no_rebuild", "local"),
     # paths, dates, names of runs, what is logged
     *("*_dir", "*_path", "path", "*_url", "*_id", "id", "uuid", "*_time", "date", "created*", "timestamp", "username"),
-    *("log_*", "score_display", "verbose", "debug", "trust_remote_code", "tags", "metadata", "livestream", "commit_hash"),
+    *(
+        "log_*",
+        "score_display",
+        "verbose",
+        "debug",
+        "trust_remote_code",
+        "tags",
+        "metadata",
+        "livestream",
+        "commit_hash",
+    ),
     # keys and environments
     *("*key", "*_token", "*secret*", "*password*", "env", "*headers"),
 )

@@ -478,9 +478,7 @@ class _FileReader:
             if file.is_file() and file != self._path:
                 with open_file(file) as stream:
                     content = as_mapping(decode_json(stream.read()))
-                if content and (
-                    file == place or all(content.get(name) == first.get(name) for name in beside.match)
-                ):
+                if content and (file == place or all(content.get(name) == first.get(name) for name in beside.match)):
                     return content
         self._build.note("log-no-metadata", file=place.name, names=beside.names)
         return {}
@@ -527,7 +525,9 @@ class _FileReader:
         scores = self._spec.scores
         if scores.group:
             return {_text(record, scores.name) or scores.default: self._read_value(record)}
-        named: dict[str, object] = {name: self._map_word(_look_up(record, field)) for name, field in scores.names.items()}
+        named: dict[str, object] = {
+            name: self._map_word(_look_up(record, field)) for name, field in scores.names.items()
+        }
         each = record if scores.each == "." else get_field(record, scores.each) if scores.each else None
         if isinstance(each, Mapping):
             for key, value in each.items():
@@ -608,10 +608,16 @@ class _FileReader:
         words = [
             name
             for name in names
-            if any(record.get(name) is not None and _number(record, name) is None and not _is_nan(record[name]) for record in each)
+            if any(
+                record.get(name) is not None and _number(record, name) is None and not _is_nan(record[name])
+                for record in each
+            )
             or all(record.get(name) is None for record in each)
         ]
-        return [{**record, "$numbers": {name: record[name] for name in record if name[:1] != "$" and name not in words}} for record in each]
+        return [
+            {**record, "$numbers": {name: record[name] for name in record if name[:1] != "$" and name not in words}}
+            for record in each
+        ]
 
     def _sort_scorers(self, first: _RecordDict) -> tuple[str, ...]:
         """Return the scorers, the default first."""
@@ -644,7 +650,9 @@ class _FileReader:
         for one in self._spec.reported:
             means = _look_up(first, one.each) if one.each else None
             if isinstance(means, Mapping):
-                yield from (ReportedMean(name=name, value=means[name], scorer=name) for name in scorers if name in means)
+                yield from (
+                    ReportedMean(name=name, value=means[name], scorer=name) for name in scorers if name in means
+                )
             elif _is_list(means):
                 for each in means:
                     name, scorer = _text(each, one.benchmark) or "", _text(each, one.scorer) or scorers[0]

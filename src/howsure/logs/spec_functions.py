@@ -338,7 +338,9 @@ def mt_bench(records: _Records, shared: _Shared, path: Path, build: RowBuilder) 
         else:
             # Of the conversation after the reference answers: speaker and text by turns.
             talk = text.rpartition("<|The Start of Assistant A's Conversation with User|>")[2]
-            parts = re.split(r"^### (User|Assistant A|Reference answer):\n", talk.partition("<|The End of")[0], flags=re.M)
+            parts = re.split(
+                r"^### (User|Assistant A|Reference answer):\n", talk.partition("<|The End of")[0], flags=re.M
+            )
             roles = ["user" if one == "User" else "assistant" for one in parts[1::2]]
             turns = [{"role": role, "content": one.strip()} for role, one in zip(roles, parts[2::2], strict=True)]
             if turns:
@@ -605,7 +607,9 @@ def opencompass(records: _Records, shared: _Shared, path: Path, build: RowBuilde
                     # Each part of predictions numbers its questions from 0.
                     "$question": f"{part}/{question}" if part else question,
                     "$score": verdict,
-                    "$target": _pick(record, ("references", "answer", "gold", "reference"), None if place is None else 0),
+                    "$target": _pick(
+                        record, ("references", "answer", "gold", "reference"), None if place is None else 0
+                    ),
                     "$answer": _pick(record, ("predictions", "pred"), place),
                     "$completion": _pick(record, ("origin_prediction", "prediction"), place),
                     "$messages": _list_opencompass_turns(record.get("prompt", record.get("origin_prompt"))),
@@ -653,9 +657,7 @@ def simple_evals(records: _Records, shared: _Shared, path: Path, build: RowBuild
     if not n or any(not isinstance(each, list) or len(each) not in (0, n) for each in (pages, convos, metadata)):
         what = "pages, conversations and metadata of its examples do not fit together" if n else "it holds no example"
         raise InputError(what, where=str(path), remedy="is the file as simple-evals wrote it?")
-    examples = [
-        _parse_example(i, *(each[i] if each else None for each in (pages, convos, metadata))) for i in range(n)
-    ]
+    examples = [_parse_example(i, *(each[i] if each else None for each in (pages, convos, metadata))) for i in range(n)]
     prompts = defaultdict(set)
     for one in examples:
         prompts[one["$question"]].add(one.pop("$prompt_hash"))

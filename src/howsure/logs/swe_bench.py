@@ -197,7 +197,9 @@ def _merge_lists(lists: Mapping[str, Any], file: Path) -> dict[str, str]:
     return verdicts
 
 
-def _find_unresolved(submission: _Submission, verdicts: Mapping[str, str], stats: object, build: RowBuilder) -> set[str]:
+def _find_unresolved(
+    submission: _Submission, verdicts: Mapping[str, str], stats: object, build: RowBuilder
+) -> set[str]:
     """Return the attempted questions that results.json does not list, from the other files of the submission."""
     for source, names in _list_attempted(submission, build):
         if unresolved := names - set(verdicts):
@@ -207,7 +209,9 @@ def _find_unresolved(submission: _Submission, verdicts: Mapping[str, str], stats
     what = "it lists what was resolved, and nothing lists what was not: its score is unknown"
     if isinstance(n_attempted, int) and n_attempted >= len(verdicts) > 0:
         share = f"{len(verdicts) / n_attempted:.3g}"
-        what = f"it lists {len(verdicts)} of {n_attempted} questions as resolved ({share}), and nothing lists the others"
+        what = (
+            f"it lists {len(verdicts)} of {n_attempted} questions as resolved ({share}), and nothing lists the others"
+        )
     raise InputError(
         what,
         where=str(submission.file),
