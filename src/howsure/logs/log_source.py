@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from howsure.errors import InputError, describe_omission
+from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogRow
 from howsure.logs.log_names import DistinctLog
+from howsure.notes import Note, as_note, note_omission
 from howsure.rows import grouping, rows_to_cells
 from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
 
@@ -56,9 +57,7 @@ class LogSource:
     path, reader, options, info
         Those of `log`.
     notes
-        What the log does not contain or what could not be read, a line each; empty until its rows were read.
-    benchmarks_of_notes
-        Empty: each note is about all that the log holds.
+        What the log does not contain or what could not be read; empty until its rows were read.
     fault
         Why an optional log was left out; None where it was read.
     given_at
@@ -70,8 +69,7 @@ class LogSource:
     def __init__(self, log: DistinctLog, *, most_generations: int | None = None, is_optional: bool = False) -> None:
         self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
         self.reader, self.path, self.info, self.options = log.reader, log.path, log.info, log.options
-        self.notes: list[str] = []
-        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.notes: list[Note] = []
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
@@ -128,7 +126,7 @@ class LogSource:
             if not self.is_optional:
                 raise
             self.fault = error
-            self.notes.append(describe_omission(error))
+            self.notes.append(note_omission(error))
         return _make_schema().empty_table()
 
     def read_answers(self) -> pa.Table | None:
@@ -161,7 +159,7 @@ class LogSource:
         if not table.num_rows or (n_unjudged and table["score"].null_count == table.num_rows):
             raise _describe_no_score(str(self.path), notes, n_unscored + n_unjudged)
         if not texts:
-            self.notes += notes
+            self.notes += map(as_note, notes)
         if table["answer"].null_count == table.num_rows:
             # The log does not state for any generation whether its answer could be parsed.
             table = table.drop_columns("answer")
