@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from howsure.api.choices import ENGINES, OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
+from howsure.cli.messages import add_verbose, flush_notes
 from howsure.errors import HowsureError, InputError
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
 from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
@@ -149,6 +150,7 @@ _READ_OPTIONS = (
         help="Where tables are reduced; with spark, PATHS are files that the cluster reaches, or its tables.",
     ),
     click.option("--master", metavar="URL", help="Address of the Spark cluster, such as spark://host:7077."),
+    add_verbose,
 )
 _VARIANT_OPTIONS = (
     click.option(
@@ -512,7 +514,11 @@ def fit_sentences(text: str, form: OutputFormat) -> str:
 
 
 def print_result(result: Result, form: OutputFormat) -> None:
-    """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV."""
+    """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV.
+
+    Notes on what was read come first, on stderr.
+    """
+    flush_notes(as_json=form == "json")
     if form in TEXT_FORMATS:
         print(result.fit_text(find_width() if form == "table" else None))
         return

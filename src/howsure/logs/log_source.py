@@ -12,7 +12,7 @@ import msgspec
 from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogRow
 from howsure.logs.log_names import DistinctLog
-from howsure.notes import Note
+from howsure.notes import Note, note_omission
 from howsure.rows import grouping, rows_to_cells
 from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
 
@@ -58,8 +58,6 @@ class LogSource:
         Those of `log`.
     notes
         What the log does not contain or what could not be read; empty until its rows were read.
-    benchmarks_of_notes
-        Empty: each note is about all that the log holds.
     fault
         Why an optional log was left out; None where it was read.
     given_at
@@ -72,7 +70,6 @@ class LogSource:
         self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
         self.reader, self.path, self.info, self.options = log.reader, log.path, log.info, log.options
         self.notes: list[Note] = []
-        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
@@ -129,8 +126,7 @@ class LogSource:
             if not self.is_optional:
                 raise
             self.fault = error
-            what = "; ".join(filter(None, (error.what, error.remedy)))
-            self.notes.append(Note("log-omitted", where=str(self.path), facts={"what": what}))
+            self.notes.append(note_omission(error))
         return _make_schema().empty_table()
 
     def read_answers(self) -> pa.Table | None:

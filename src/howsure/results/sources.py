@@ -6,7 +6,7 @@ import re
 import shlex
 import stat
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -20,6 +20,7 @@ from howsure.logs.base import LogReader, ReadOptions
 from howsure.logs.file_formats import FileHead
 from howsure.logs.log_names import DistinctLog, distinguish_logs, label_run_models
 from howsure.logs.log_source import LogSource
+from howsure.notes import Note, note_omission
 from howsure.results import merging
 from howsure.results.run_source import RunSource
 from howsure.results.table_log import TableLogReader, identify_table
@@ -83,7 +84,7 @@ _MOST_JSON = 1 << 28
 
 
 class Source(Protocol):
-    """One run folder, log, table or frame; reading it adds lines to `notes`."""
+    """One run folder, log, table or frame; reading it adds to `notes`."""
 
     #: Index, among the paths and frames that were given, of the one that it was found at.
     given_at: int
@@ -97,12 +98,8 @@ class Source(Protocol):
         """The largest number of generations of each cell that are read; None if all are read."""
 
     @property
-    def notes(self) -> Sequence[str]:
-        """Lines that qualify the results; they are complete once the source has been read."""
-
-    @property
-    def benchmarks_of_notes(self) -> Mapping[str, Collection[str]]:
-        """The benchmarks, as the source names them, that a note is about; one that is not here is about all."""
+    def notes(self) -> Sequence[Note]:
+        """What qualifies the results; complete once the source has been read."""
 
     @property
     def fault(self) -> InputError | None:
@@ -143,8 +140,6 @@ class TableSource:
     ----------
     notes
         What was decided while the table was read, or why it is left out.
-    benchmarks_of_notes
-        The benchmarks that a note is about, where it is not about all of them.
     fault
         Why an optional table was left out; None where it was read.
     given_at
@@ -173,8 +168,7 @@ class TableSource:
         self.table, self.columns, self.most_generations, self.names = table, columns, most_generations, names
         self.is_optional = is_optional
         self.fault: InputError | None = None
-        self.notes: list[str] = []
-        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.notes: list[Note] = []
         self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
 
     def cells(self) -> list[Cells]:
@@ -204,7 +198,7 @@ class TableSource:
             if not self.is_optional:
                 raise
             if self.fault is None:
-                self.notes.append(describe_omission(error))
+                self.notes.append(note_omission(error))
             self.fault = error
             return None
         # The lines of many tables are said together, those of one kind in one line.
@@ -212,10 +206,11 @@ class TableSource:
             line = str(one.message)
             if not issubclass(one.category, HowsureWarning) or not line.startswith(f"{self.path}: "):
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            elif (note := line.removeprefix(f"{self.path}: ")) not in self.notes:
-                self.notes.append(note)
-                if isinstance(one.message, HowsureWarning) and one.message.benchmarks:
-                    self.benchmarks_of_notes[note] = one.message.benchmarks
+            elif isinstance(one.message, HowsureWarning):
+                text = line.removeprefix(f"{self.path}: ")
+                note = one.message.note or Note("text", benchmarks=one.message.benchmarks, facts={"text": text})
+                if note not in self.notes:
+                    self.notes.append(note)
         return result
 
     def manifest(self) -> None:

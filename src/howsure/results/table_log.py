@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import HowsureWarning, InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, RowBuilder
-from howsure.logs.file_formats import FileHead
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder
+from howsure.logs.file_formats import AddNote, FileHead
 from howsure.rows import rows_to_cells
 from howsure.rows.columns import TEXT_ALIASES, TableOptions, find_texts, match_aliases, separate_texts
 from howsure.rows.read_table import UNNAMED, TableNames, open_table
@@ -199,13 +199,13 @@ def _or_null(rows: duckdb.DuckDBPyRelation, name: str, default: str) -> str:
     return f'"{name}"' if name in rows.columns else f'{default} AS "{name}"'
 
 
-def _write_number_sql(rows: duckdb.DuckDBPyRelation, note: Note) -> str:
+def _write_number_sql(rows: duckdb.DuckDBPyRelation, note: AddNote) -> str:
     """Return SQL for the number of a row's generation, from 1."""
     cell = ", ".join(name for name in ("benchmark", "model", "question", "variant") if name in rows.columns)
     if "generation" not in rows.columns:
         most = rows.aggregate("count(*) AS n", cell).aggregate("max(n)").fetchall()[0][0]
         if most > 1:
-            note("cells have several rows and there is no column 'generation': each row is taken as a generation")
+            note("log-table-rows")
         return f'row_number() OVER (PARTITION BY {cell} ORDER BY "{ROW}")'
     number = "TRY_CAST(CAST(generation AS VARCHAR) AS BIGINT)"
     are_whole, low, high = rows.aggregate(
@@ -213,7 +213,7 @@ def _write_number_sql(rows: duckdb.DuckDBPyRelation, note: Note) -> str:
     ).fetchall()[0]
     if are_whole and high < _LARGEST:
         return f"{number} + 1" if low == 0 else number
-    note("generations are not numbered 0 or 1 and so on: they are numbered in the order of their names")
+    note("log-table-names")
     return "dense_rank() OVER (PARTITION BY benchmark, model ORDER BY generation)"
 
 
