@@ -118,7 +118,7 @@ def log(request, tmp_path):
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), told
 
 
 KEY = ("benchmark", "model", "question", "variant", "generation")

@@ -26,7 +26,7 @@ TASK = "lighteval|sums|5"
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), told
 
 
 def detail(i=0, texts=("four",), metric=None, **doc):

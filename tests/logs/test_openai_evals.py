@@ -28,7 +28,7 @@ SPEC = {
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), told
 
 
 def report_of(path):

@@ -25,7 +25,7 @@ def written(path, content):
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), " | ".join(told)
 
 
 def result(**fields):

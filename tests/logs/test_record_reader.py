@@ -50,7 +50,7 @@ def read(tmp_path, records, **more):
     path = tmp_path / "tiny.json"
     path.write_text(json.dumps({"tiny": records, **more}))
     notes = []
-    return list(TinyReader().rows(path, ReadOptions(), notes.append)), notes
+    return list(TinyReader().rows(path, ReadOptions(), lambda note: notes.append(note.text))), notes
 
 
 def test_failed_and_unscored_generations_are_missing_with_their_reason(tmp_path):

@@ -55,7 +55,7 @@ def test_only_rows_of_the_benchmark_the_model_and_the_variants_count():
 def notes_on(path):
     """Return the notes on a log."""
     notes = []
-    list(find_reader(path).rows(path, ReadOptions(), notes.append))
+    list(find_reader(path).rows(path, ReadOptions(), lambda note: notes.append(note.text)))
     return notes
 
 

@@ -51,7 +51,7 @@ def submission(folder, results=None, *, details=None, attempts="1", metadata=MET
 
 def read(path, **asked):
     told = []
-    rows = list(READER.rows(path, ReadOptions(**asked), told.append))
+    rows = list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text)))
     return {row.question: row for row in rows}, " | ".join(told)
 
 

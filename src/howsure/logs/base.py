@@ -303,6 +303,8 @@ class RowBuilder:
 
     def note(self, code: str, n: int = 0, **facts: object) -> None:
         """Add a note; the n of notes with the same code and facts are added up, and the first `example` is kept."""
+        if "example" in facts:
+            facts["example"] = " ".join(str(facts["example"]).split())
         key = code, repr([fact for fact in facts.items() if fact[0] != "example"])
         before = self._notes.get(key)
         if before is None:
@@ -346,7 +348,7 @@ class RowBuilder:
         for mean in self._stated_means:
             mean.note_difference(self)
         if (facts := self.identical.describe()) is not None:
-            self.note("log-copies", **facts)
+            self.note("log-copies", 0, **facts)
         return list(self._notes.values())
 
     def choose_scorer(self, scorers: Sequence[str]) -> str:
@@ -461,7 +463,7 @@ class RowBuilder:
         if before is not target and before.split() != target.split():
             one, other = (" ".join(text.split())[:40] for text in (before, target))
             raise InputError(
-                f"question {key.question!r} has the target {one!r} and the target {other!r}: the id is of two questions",
+                f"question {key.question!r} has the targets {one!r} and {other!r}: the id is of two questions",
                 where=str(self.path),
                 remedy="--columns question=FIELD names a field that tells them apart",
                 code="two-targets",
@@ -559,7 +561,7 @@ class _StatedMean:
         if n_missing and self._equals_mean((total, n + missing) for total, n, missing in self._sums.values()):
             build.note("log-mean-with-missing", n_missing, **facts)
         else:
-            build.note("log-mean-differs", **facts)
+            build.note("log-mean-differs", 0, **facts)
 
     def _equals_mean(self, sums: Iterable[tuple[float, float]]) -> bool:
         """Return whether the mean of questions or of generations is the stated one, perhaps rounded or in percent."""
@@ -644,7 +646,7 @@ def parse_score(value: object) -> float | None:
     if isinstance(value, ValueError):  # what a scorer wrote instead of a score
         raise value
     if not isinstance(value, (bool, int, float)):
-        raise ValueError(f"{value!r} is no score")
+        raise ValueError(f"{value!r} is no score")  # noqa: TRY004 (what a scorer wrote)
     try:
         score = float(value)
     except OverflowError as error:

@@ -45,6 +45,14 @@ _BOOKKEEPING = re.compile(
     r"|logprob_per_byte|.*_cost"
 )
 
+#: Stats that are fields of a row.
+_USAGE = {
+    "finish_reason_length": "was_cut",
+    "num_prompt_tokens": "prompt_tokens",
+    "num_output_tokens": "completion_tokens",
+    "inference_runtime": "seconds",
+}
+
 #: The key of a cell: question and variant.
 _Cell = tuple[str, str]
 
@@ -150,7 +158,8 @@ class _InstanceScore(msgspec.Struct):
     count: int = 0
     """Number of values that the score is the mean of."""
     split: str | None = None
-    was_cut: bool = False
+    was_cut: float = 0
+    """1 where the answer reached the limit of tokens."""
     prompt_tokens: int | None = None
     completion_tokens: float | None = None
     seconds: float | None = None
@@ -160,7 +169,7 @@ class _InstanceScore(msgspec.Struct):
         """The fields of a row that the stats state."""
         score: RowFields = mark_missing("the log has no score here")
         if self.score is not None:
-            score = {"score": self.score, "status": "length" if self.was_cut else "ok"}
+            score = {"score": self.score, "status": "length" if self.was_cut == 1 else "ok"}
         usage = {name: getattr(self, name) for name in ("prompt_tokens", "completion_tokens", "seconds")}
         return {**score, **usage}  # type: ignore[typeddict-item]
 
@@ -322,14 +331,8 @@ def _read_scores(path: Path, scorer: str, note: AddNote) -> dict[_Cell, _Instanc
                 if score.count:
                     note("log-again", 1, what=f"{scorer!r} of an instance")
                 score.score, score.count, score.split = mean, stat.count, stat.name.split
-            elif name == "finish_reason_length":
-                score.was_cut = mean == 1
-            elif name == "num_prompt_tokens":
-                score.prompt_tokens = round(mean)
-            elif name == "num_output_tokens":
-                score.completion_tokens = mean
-            elif name == "inference_runtime":
-                score.seconds = mean
+            elif name in _USAGE:
+                setattr(score, _USAGE[name], round(mean) if name == "num_prompt_tokens" else mean)
     if n := sum(score.count > 1 for score in scores.values()):
         note("log-means", n)
     if n := sum(score.score is None for score in scores.values()):

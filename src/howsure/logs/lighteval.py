@@ -178,13 +178,13 @@ def _read_question(
             build.note("log-scores-of-all-read", 1)
             for text in texts:
                 build.identical.add(key[:4], text if isinstance(text, str) else None)
-            yield build.row(key, generation=1, **{**score, **prompt})
+            yield build.row(key, generation=1, **(score | prompt))
             return
         build.note("log-scores-of-all", 1)
         score = {"status": UNSCORED}
     if not texts:
         answer = _choose_most_likely(record, score.get("score"))
-        yield build.row(key, generation=1, answer=answer, **{**score, **prompt})
+        yield build.row(key, generation=1, **(score | prompt | RowFields(answer=answer)))
     for generation, text in enumerate(texts, 1):
         completion = text if isinstance(text, str) else None
         if completion is None:
@@ -192,7 +192,7 @@ def _read_question(
             build.note("log-lost-completion", 1)
         elif not completion:
             build.note("log-empty", 1)
-        yield build.row(key, completion=completion, generation=generation, **{**score, **prompt})
+        yield build.row(key, completion=completion, generation=generation, **(score | prompt))
         score = {"status": UNSCORED}
 
 

@@ -50,9 +50,10 @@ class _Result(NamedTuple):
     """Whether the answer came from promptfoo's cache."""
 
     @property
-    def column(self) -> object:
+    def column(self) -> int | None:
         """The column of promptfoo's table."""
-        return self.record.get("promptIdx")
+        column = self.record.get("promptIdx")
+        return column if isinstance(column, int) else None
 
     @property
     def has_failed(self) -> bool:
@@ -171,10 +172,10 @@ def _list_results(lines: object, build: RowBuilder) -> Iterator[_Result]:
         )
 
 
-def _identify(result: _Result, place: int) -> object:
+def _identify(result: _Result, place: int) -> tuple[object, ...]:
     """Return the key that a row shares with an earlier run of the same row; its place if it has no key."""
     test = result.record.get("testIdx")
-    return place if test is None else (result.column, test, result.provider)
+    return (result.column, test, result.provider) if isinstance(test, int) else (place,)
 
 
 def _make_record(result: _Result, cell: tuple[str, str, str], build: RowBuilder) -> Record:
@@ -273,12 +274,12 @@ def _note_collisions(records: Sequence[Record], repeats: object, build: RowBuild
         build.note("log-collisions", len(questions), most=most)
 
 
-def _label_providers(results: Sequence[_Result]) -> dict[tuple[object, str], str]:
+def _label_providers(results: Sequence[_Result]) -> dict[tuple[int | None, str], str]:
     """Return labels of providers; where columns of one name have the same prompt they are `name`, `name (2)`."""
     columns = {(one.column, one.provider): one.prompt_hash for one in results}
     n_columns: Counter[tuple[str, str]] = Counter()
     labels = {}
-    for column, name in sorted(columns, key=lambda key: -1 if not isinstance(key[0], int) else key[0]):
+    for column, name in sorted(columns, key=lambda key: -1 if key[0] is None else key[0]):
         own = name, columns[column, name]
         n_columns[own] += 1
         labels[column, name] = f"{name} ({n_columns[own]})" if n_columns[own] > 1 else name

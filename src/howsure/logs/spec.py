@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import msgspec
 
@@ -217,6 +217,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of these tables, `*` stands for all entries of a mapping, without those that `harmless` names."""
     harmless: tuple[str, ...] = ()
     source: dict[str, Field] = {}
+    records: Field = []
+    """The number of records that the program states."""
     beside: dict[str, Beside] = {}
     join: dict[str, Join] = {}
     reported: list[Reported] = []
@@ -368,8 +370,12 @@ class _FileReader:
             conditions = _fill_table(record, spec.conditions, spec.harmless)
             system = systems.setdefault(made.model, {}).setdefault(repr(conditions), (conditions, []))
             system[1].append(made)
-        _label_systems(systems)
+        in_labels = _label_systems(systems)
         first = each[0] if each else {}
+        stated, own = _number(first, spec.records), first.get("$n_records", len(each))
+        if stated is not None and stated != own:
+            build.note("log-counts-differ", stated=int(stated), what="records", own=own)
+        conditions = _fill_table(first, spec.conditions, spec.harmless)
         scorers = self._sort_scorers(first)
         return RecordedRun(
             benchmark=records[0].benchmark if records else "",
@@ -380,7 +386,7 @@ class _FileReader:
             default_scorers=self._find_defaults(records, scorers),
             has_named_score=spec.scores.is_named,
             settings=_fill_table(first, spec.settings),
-            conditions=_fill_table(first, spec.conditions, spec.harmless),
+            conditions={name: one for name, one in conditions.items() if name not in in_labels},
             prompts=_fill_table(first, spec.prompts, spec.harmless),
             source=_fill_table(first, spec.source),
             reported=list(self._list_reported(first, scorers)),
@@ -422,7 +428,7 @@ class _FileReader:
             shared["$file"] = content = read_json(path, dict[str, Any])
             return [content]
         if form.records:
-            shared["$file"] = content = read_json(path, Any)
+            shared["$file"] = content = read_json(path, cast("type[Any]", Any))
             places = [form.records] if isinstance(form.records, str) else form.records
             found = (list(self._walk(content, place.split("."), {})) for place in places)
             return next((records for records in found if records), [])
@@ -472,7 +478,7 @@ class _FileReader:
             return {}
         place = self._path.with_name(_replace(self._path, beside.file))
         places = [folder / place.name for folder in self._path.parents[: beside.folders]]
-        if beside.match and not place.is_file():
+        if beside.match and (place == self._path or not place.is_file()):
             places = sorted(self._path.parent.glob(f"*{beside.file.rpartition(' -> ')[2]}"))
         for file in places:
             if file.is_file() and file != self._path:
@@ -575,12 +581,13 @@ class _FileReader:
                 if self._build.texts:
                     fields[name] = _find_function("messages")(_look_up(record, field))
             elif name == "choices":
-                fields[name] = tuple(_look_up(record, field) or ())
+                choices = _look_up(record, field)
+                fields[name] = tuple(map(encode_text, choices)) if _is_list(choices) else ()
             elif name in ("target", "answer", "finish_reason"):
                 fields[name] = _text(record, field)
             elif (number := _number(record, field)) is not None:
                 fields[name] = int(number) if name == "prompt_tokens" else number
-        return RowFields(**fields)  # type: ignore[typeddict-item]
+        return cast("RowFields", fields)
 
     def _is_merged(self, record: _RecordDict, made: Record, groups: dict[tuple[object, ...], Record]) -> bool:
         """Return whether a score was added to the generation that it belongs to; else this is a generation."""
@@ -670,8 +677,9 @@ class _FileReader:
         return self._place
 
 
-def _label_systems(systems: Mapping[str, Mapping[str, tuple[dict[str, object], list[Record]]]]) -> None:
-    """Give generations of one model under several conditions in one file labels that have the differences."""
+def _label_systems(systems: Mapping[str, Mapping[str, tuple[dict[str, object], list[Record]]]]) -> set[str]:
+    """Give generations of one model under several conditions in one file labels that say in which; return their names."""
+    in_labels: set[str] = set()
     for label, by_conditions in systems.items():
         each = list(by_conditions.values())
         names = [
@@ -679,10 +687,12 @@ def _label_systems(systems: Mapping[str, Mapping[str, tuple[dict[str, object], l
             for name in sorted({name for conditions, _ in each for name in conditions})
             if len({repr(conditions.get(name)) for conditions, _ in each}) > 1
         ]
+        in_labels |= set(names)
         for conditions, records in each if names else ():
             values = ", ".join(f"{name}={encode_text(conditions.get(name, 'default'))[:40]}" for name in names)
             for record in records:
                 record.model = f"{label} ({values})"
+    return in_labels
 
 
 def _replace(path: Path, what: str) -> str:
@@ -704,7 +714,7 @@ def _nest(record: _RecordDict) -> dict[str, Any]:
     return nested
 
 
-def _is_list(value: object) -> bool:
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     """Return whether a value is a list."""
     return isinstance(value, Sequence) and not isinstance(value, str)
 

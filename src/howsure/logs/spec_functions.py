@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from howsure.errors import InputError
 from howsure.logs.base import RowBuilder, as_mapping, encode_text, format_choice, get_field, list_messages, parse_score
@@ -249,7 +249,7 @@ def find_every_eval_logs(path: Path) -> Sequence[Path]:
 # --- functions of records ---
 
 
-def note_pages(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def note_pages(records: _Records, shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Note that a page of an API is one of several."""
     file = shared.get("$file")
     n_pages = get_field(file, "meta.totalPages")
@@ -274,11 +274,11 @@ def langfuse(records: _Records, shared: _Shared, path: Path, build: RowBuilder) 
         build.note("log-traces", n, total=len(traces))
 
 
-def evalplus(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def evalplus(records: _Records, shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Yield the samples of each task, in the newer form or in the older one, `{"base": [...], "plus": [...]}`."""
     shared["$n"] = 1
     for record in records:
-        value, task = record["value"] if "value" in record else record, record["$key"]
+        value, task = record.get("value", record), record["$key"]
         if isinstance(value.get("base") if isinstance(value, Mapping) else None, list):
             base, plus = value["base"], value.get("plus")
             others = plus if isinstance(plus, list) and len(plus) == len(base) else [None] * len(base)
@@ -301,8 +301,8 @@ def evalplus(records: _Records, shared: _Shared, path: Path, build: RowBuilder) 
             yield {"task_id": task, **sample, "$key": task, "$scores": scores}
 
 
-def mlflow(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
-    """Yield the rows of a table that is written as columns and data, each with the failure of the score that is read."""
+def mlflow(records: _Records, shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
+    """Yield the rows of a table of columns and data, each with the failure of the score that is read."""
     columns = as_mapping(shared["$file"]).get("columns")
     names = [encode_text(name) for name in columns] if isinstance(columns, list) else []
     about_text = ("latency", "token_count", "flesch_kincaid", "ari_grade", "toxicity")
@@ -327,8 +327,8 @@ _ONE_TURN = re.compile(
 )
 
 
-def mt_bench(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
-    """Yield judgments with completion and prompt, from what was sent to the judge, and the failure of a rating of -1."""
+def mt_bench(records: _Records, _shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
+    """Yield judgments with completion and prompt from what the judge was sent, and the failure of a rating of -1."""
     for record in records:
         text, score = str(record.get("user_prompt") or ""), record.get("score")
         is_failed = isinstance(score, (int, float)) and score < 0
@@ -339,7 +339,7 @@ def mt_bench(records: _Records, shared: _Shared, path: Path, build: RowBuilder) 
             # Of the conversation after the reference answers: speaker and text by turns.
             talk = text.rpartition("<|The Start of Assistant A's Conversation with User|>")[2]
             parts = re.split(
-                r"^### (User|Assistant A|Reference answer):\n", talk.partition("<|The End of")[0], flags=re.M
+                r"^### (User|Assistant A|Reference answer):\n", talk.partition("<|The End of")[0], flags=re.MULTILINE
             )
             roles = ["user" if one == "User" else "assistant" for one in parts[1::2]]
             turns = [{"role": role, "content": one.strip()} for role, one in zip(roles, parts[2::2], strict=True)]
@@ -351,7 +351,7 @@ def mt_bench(records: _Records, shared: _Shared, path: Path, build: RowBuilder) 
         yield {**record, **added}
 
 
-def tau_bench(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def tau_bench(records: _Records, shared: _Shared, path: Path, _build: RowBuilder) -> Iterator[_Record]:
     """Find the domain, by the tools that the expected actions call or by the name of the file."""
     each = list(records)
     words = {
@@ -368,7 +368,7 @@ def tau_bench(records: _Records, shared: _Shared, path: Path, build: RowBuilder)
     yield from each
 
 
-def verifiers(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def verifiers(records: _Records, shared: _Shared, _path: Path, _build: RowBuilder) -> Iterator[_Record]:
     """Yield rollouts with the values of their reward functions, in fields of their own or among the metrics."""
     each = list(records)
     no_scores = {"example_id", "generation_ms", "scoring_ms", "total_ms", "is_truncated", "is_completed", "num_turns"}
@@ -384,7 +384,7 @@ def verifiers(records: _Records, shared: _Shared, path: Path, build: RowBuilder)
         yield {**line, "$scores": scores, "$task": line.get("task") if is_group else None}
 
 
-def verifiers_episodes(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def verifiers_episodes(records: _Records, _shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Yield the episodes with one trace; the reward is the weighted sum of what the reward functions gave."""
     for episode in records:
         traces = list(parse_records(episode.get("traces"), build))
@@ -442,7 +442,7 @@ def harbor(records: _Records, shared: _Shared, path: Path, build: RowBuilder) ->
     yield from trials
 
 
-def waza(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def waza(records: _Records, shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Yield the runs of the tasks, and those of the baseline without the skill that is kept in the same file."""
     yield from records
     baseline = get_field(shared["$file"], "baseline_outcome.tasks")
@@ -450,7 +450,7 @@ def waza(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> I
         yield from ({**run, "$parent": task, "$baseline": "baseline"} for run in parse_records(task.get("runs"), build))
 
 
-def deepeval(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def deepeval(records: _Records, shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Yield the test cases, each with its scores: the value of each metric, whether it passed, and whether all did."""
     file = as_mapping(next(iter(records), {}))
     run = as_mapping(file.get("testRunData")) or file
@@ -470,21 +470,20 @@ def deepeval(records: _Records, shared: _Shared, path: Path, build: RowBuilder) 
     if run.get("testFile") and (n := sum(k - 1 for name, k in again.items() if name.startswith("test_"))):
         build.note("log-reruns", n)
     for case in cases:
-        turns = case["turns"] if isinstance(case.get("turns"), list) else []
+        turns: Any = case["turns"] if isinstance(case.get("turns"), list) else []
         asked = case.get("input")
         if asked is None:
             asked = case.get("scenario") or (turns[0] if turns else case.get("name", ""))
         expected = case.get("expectedOutput") or case.get("expectedOutcome")
+        completion, before = case.get("actualOutput"), None if case.get("input") is None else encode_text(asked)
         if turns:
-            texts = get_text(turns[-1], "content"), turns[:-1]
-        else:
-            texts = case.get("actualOutput"), encode_text(asked) if case.get("input") is not None else None
+            completion, before = get_text(turns[-1], "content"), turns[:-1]
         yield {
             **case,
             "$question": hash_text(asked, expected, case.get("context")),
             "$scores": _list_deepeval_scores(case, build),
-            "$completion": texts[0] if isinstance(texts[0], str) else None,
-            "$messages": texts[1],
+            "$completion": completion if isinstance(completion, str) else None,
+            "$messages": before,
             "$target": expected,
         }
 
@@ -512,7 +511,7 @@ def bfcl(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> I
 
     These are the others of the result file that belongs to it, or the numbers that are not listed.
     """
-    header, *wrong = records
+    header, *wrong = list(records) or [{}]
     remedy = "put BFCL's folder result/ beside its folder score/"
     total = get_number(header, "total_count")
     if total is None or "accuracy" not in header:
@@ -644,17 +643,17 @@ _RESULTS = re.compile(
 _CHOICE = re.compile(r"([A-Z])[).] (.*)")
 
 
-def simple_evals(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def simple_evals(records: _Records, _shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Yield the examples, whose score is in their metadata or on the HTML page under the heading "Results".
 
     A question is the hash of its prompt without system messages and without the order of its choices, so that repeats
     and models agree on it. A heading of a page is no text of a model, because those are escaped.
     """
     file = as_mapping(next(iter(records), {}))
-    pages, convos = file.get("htmls") or [], file.get("convos") or []
-    metadata = get_field(file, "metadata.example_level_metadata") or []
-    n = max(len(each) if isinstance(each, list) else 0 for each in (pages, convos, metadata))
-    if not n or any(not isinstance(each, list) or len(each) not in (0, n) for each in (pages, convos, metadata)):
+    places = ("htmls", "convos", "metadata.example_level_metadata")
+    pages, convos, metadata = columns = [cast("Any", get_field(file, place)) or [] for place in places]
+    n = max(len(each) if isinstance(each, list) else 0 for each in columns)
+    if not n or any(not isinstance(each, list) or len(each) not in (0, n) for each in columns):
         what = "pages, conversations and metadata of its examples do not fit together" if n else "it holds no example"
         raise InputError(what, where=str(path), remedy="is the file as simple-evals wrote it?")
     examples = [_parse_example(i, *(each[i] if each else None for each in (pages, convos, metadata))) for i in range(n)]
@@ -718,13 +717,15 @@ def _parse_example(index: int, page: object, convo: object, metadata: object) ->
     }
 
 
-def every_eval_ever(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> Iterator[_Record]:
+def every_eval_ever(records: _Records, shared: _Shared, _path: Path, build: RowBuilder) -> Iterator[_Record]:
     """Yield each text of each row; of scores that were reduced over epochs, none is the score of an epoch.
 
     The converter of Inspect writes the mean over the epochs into the row of each epoch. If all epochs of all samples
     have one score, and it is a fraction somewhere although the texts differ, it is such a mean.
     """
-    each = [line for line in records if line.get("model_id") and line.get("sample_id") is not None]
+    lines = list(records)
+    shared["$n_records"] = len(lines)
+    each = [line for line in lines if line.get("model_id") and line.get("sample_id") is not None]
     epochs: defaultdict[tuple[str, ...], list[tuple[float, tuple[str | None, ...]]]] = defaultdict(list)
     rows = []
     for line in each:

@@ -88,7 +88,9 @@ class SweBenchReader(RecordReader):
             total = _SIZES[str(submission.part)]
             build.note("log-unnamed-questions", n_unnamed, total=total, part=submission.part)
         resolved, total_instances = report.get("resolved_instances"), report.get("total_instances")
-        is_stated = isinstance(resolved, int) and isinstance(total_instances, int) and total_instances
+        share = None
+        if isinstance(resolved, int) and isinstance(total_instances, int) and total_instances:
+            share = resolved / total_instances
         patches = _read_patches(submission.folder, build) if build.texts else {}
         records = [
             Record(
@@ -110,9 +112,7 @@ class SweBenchReader(RecordReader):
             has_named_score=False,
             settings={**settings, "attempts": attempts},
             source={"part": submission.part},
-            reported=[ReportedMean(name="a resolved share of", value=resolved / total_instances, scorer="resolved")]
-            if is_stated
-            else [],
+            reported=[ReportedMean(name="a resolved share of", value=share, scorer="resolved")],
         )
 
 

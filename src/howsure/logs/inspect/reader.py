@@ -99,7 +99,7 @@ class InspectReader(LogReader):
     def describe(self, path: Path) -> LogInfo:
         """Return task, data set, model and settings, from the header."""
         with open_log(path) as log:
-            spec, plan = log.header.eval, log.header.plan
+            spec = log.header.eval
             n_epochs = max([spec.epochs, *(epoch for _, epoch in log.summaries)])
             model = ModelRecord(
                 name=spec.model,

@@ -6,14 +6,15 @@ filter that takes a majority vote, and a metric of all K completions together, s
 multiple-choice question has one generation, whose answer is the letter of the most likely choice.
 
 A results json with samples inside, as `simple_evaluate(log_samples=True)` returns, has the lines of several tasks, each
-of which is a benchmark. Lines are read twice: a first fast pass finds filters, metrics and repeated lines. The record of
-`--columns` is a line: `doc.subject`, `doc_id`, `prompt_hash`.
+of which is a benchmark. Lines are read twice: a first fast pass finds filters, metrics and repeated lines. The record
+of `--columns` is a line: `doc.subject`, `doc_id`, `prompt_hash`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -169,17 +170,14 @@ class LmEvalReader(LogReader):
 def _list_parts(path: Path, note: AddNote) -> list[_Part]:
     """Return the task of a samples file, or the tasks of a results json with samples inside."""
     if _SAMPLES not in FileHead(path).keys:
-        read = lambda add: read_file(path, add)  # noqa: E731
+        read = partial(read_file, path)
         return [_Part(find_run(path, lambda: SampleSurvey(read(ignore_note)).task_hash, note), read)]
-    totals, inside = read_json(path, Totals), read_json(path, _Inside)
-    if not any(inside.samples.values()):
+    totals, inside = read_json(path, Totals), read_json(path, _Inside).samples
+    if not any(inside.values()):
         raise InputError("these are totals without samples", where=str(path), remedy="run lm-eval with --log_samples")
     model = totals.find_model(path, note)
-    return [
-        _Part(LmEvalRun(task=task, model=model, totals=totals), lambda add, lines=lines: _decode_lines(lines, add))
-        for task, lines in inside.samples.items()
-        if lines
-    ]
+    runs = {task: LmEvalRun(task=task, model=model, totals=totals) for task, lines in inside.items() if lines}
+    return [_Part(run, partial(_decode_lines, inside[task])) for task, run in runs.items()]
 
 
 def _decode_lines(lines: Sequence[msgspec.Raw], note: AddNote) -> Iterator[Line]:
@@ -250,14 +248,14 @@ class _QuestionReader:
         prompt = parse_prompt(line) if build.texts else RowFields()
         if not replies:
             build.note("log-unreadable-replies", 1)
-            yield build.row(key, generation=1, **{**score, **prompt})
+            yield build.row(key, generation=1, **(score | prompt))
         elif isinstance(replies[0][0], str):
             yield from self._read_completions(line, key, score, prompt, replies[0])
         else:
             if len(replies[0]) > 1:
                 build.note("log-likelihood-copies", 1)
             answer = most_likely_choice(line, replies, self._metric)
-            yield build.row(key, generation=1, answer=answer, **{**score, **prompt})
+            yield build.row(key, generation=1, **(score | prompt | RowFields(answer=answer)))
 
     def _read_completions(
         self, line: Line, key: RowKey, score: RowFields, prompt: RowFields, texts: Sequence[object]
@@ -279,13 +277,13 @@ class _QuestionReader:
             score, answer = {"status": UNSCORED}, None
         elif answer == _INVALID and score.get("score") == 0:
             score, answer = {"score": 0.0, "status": "unparsed"}, None
-        fields: RowFields = {**score, **prompt, "answer": answer if isinstance(answer, str) else None}
+        fields = score | prompt | RowFields(answer=answer if isinstance(answer, str) else None)
         for generation, text in enumerate(texts, 1):
             if text == "":
                 build.note("log-empty", 1)
             completion = text if isinstance(text, str) else None
             yield build.row(key, completion=completion, generation=generation, **fields)
-            fields = {**prompt, "answer": fields["answer"], "status": UNSCORED}
+            fields = prompt | RowFields(answer=fields["answer"], status=UNSCORED)
 
     def _key(self, line: Line, document: DocumentId) -> RowKey:
         """Return the key of the rows of a line."""
