@@ -91,7 +91,9 @@ EXAMPLES = [
     Example("harbor", "harbor/2025-12-01__10-00-00", "task_name", ("result.json", "sqlite__ccc/result.json"), False),
     Example("waza", "waza/results.json", "status"),
     Example("ifeval", "ifeval/eval_results_strict.jsonl", "instruction_id_list"),
-    Example("livecodebench", "livecodebench/my-model/Scenario.codegeneration_3_0.2_eval_all.json", "value", has_texts=False),
+    Example(
+        "livecodebench", "livecodebench/my-model/Scenario.codegeneration_3_0.2_eval_all.json", "value", has_texts=False
+    ),
     Example("skythought", "skythought/my-model.json", "content"),
 ]
 QUIET = list(HealthCheck)
@@ -146,7 +148,11 @@ def test_every_reader_has_an_example():
 def shorten(value):
     """A long text or a list of messages as a hash, so that golden files stay small."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-    return value if not isinstance(value, (list, tuple, str)) or len(text) <= 60 else hashlib.sha256(text.encode()).hexdigest()[:12]
+    return (
+        value
+        if not isinstance(value, (list, tuple, str)) or len(text) <= 60
+        else hashlib.sha256(text.encode()).hexdigest()[:12]
+    )
 
 
 def record(log, **options):
@@ -160,7 +166,9 @@ def record(log, **options):
         "notes without texts": [note.code for note in log.read(**options)[1]],
     }
     empty = (None, [], (), {})
-    lines = [{name: shorten(value) for name, value in msgspec.to_builtins(row).items() if value not in empty} for row in rows]
+    lines = [
+        {name: shorten(value) for name, value in msgspec.to_builtins(row).items() if value not in empty} for row in rows
+    ]
     return "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in [head, *lines])
 
 
@@ -265,10 +273,10 @@ def test_each_scorer_is_read_and_the_first_is_the_default(log):
         log.read(scorer="no such scorer")
 
 
-def test_notes_are_lines_with_the_path_as_their_place(log):
+def test_notes_are_lines_without_the_path(log):
     for texts in (False, True):
         for note in log.read(texts=texts)[1]:
-            assert note.where == str(log.path)
+            assert not note.where
             assert "\n" not in note.text
             assert str(log.path) not in note.text
 

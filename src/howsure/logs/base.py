@@ -308,9 +308,9 @@ class RowBuilder:
         key = code, repr([fact for fact in facts.items() if fact[0] != "example"])
         before = self._notes.get(key)
         if before is None:
-            self._notes[key] = Note(code, where=str(self.path), n=n, facts=facts)
+            self._notes[key] = Note(code, n=n, facts=facts)
         elif n:
-            self._notes[key] = Note(code, where=str(self.path), n=before.n + n, facts=before.facts)
+            self._notes[key] = Note(code, n=before.n + n, facts=before.facts)
 
     def expect_mean(
         self,
