@@ -106,7 +106,7 @@ def _read_file(path: Path, reader: LogReader, name: str, origin: str) -> FileOut
         rows = list(reader.read(path, build))
     except InputError as error:
         return FileOutcome(reader.name, name, origin, 0, 0, _format_refusal(error))
-    differences = [line for line in build.notes() if line.startswith("the log says")]
+    differences = [note.text for note in build.notes() if note.code.startswith("log-mean-")]
     counted = [line for line in differences if "as 0, as --missing as-zero does" in line]
     if not any(row.score is not None for row in rows):
         outcome = _describe_refusal(path)

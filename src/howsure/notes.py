@@ -8,16 +8,33 @@ from __future__ import annotations
 
 import tomllib
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from string import Formatter
 from typing import NamedTuple
 
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError
 from howsure.safe_text import inflect_text
 
-__all__ = ["Note", "NoteTemplate", "read_templates", "warn"]
+__all__ = [
+    "Note",
+    "NoteTemplate",
+    "as_note",
+    "ignore_notes",
+    "list_warned",
+    "merge_notes",
+    "note_omission",
+    "read_templates",
+    "sort_by_severity",
+    "warn",
+]
+
+#: A fact that is one of several: notes that differ in it alone have one sentence.
+_EXAMPLE = "example"
 
 
 class NoteTemplate(NamedTuple):
@@ -29,6 +46,16 @@ class NoteTemplate(NamedTuple):
     """The sentence, with facts in braces; `[is|are]` follows the number n (`safe_text.inflect_text`)."""
     help: str
     """What it means and what to do, for `howsure explain CODE`."""
+
+    @property
+    def fields(self) -> list[str]:
+        """The words in braces of its sentence."""
+        return [name for _, name, _, _ in Formatter().parse(self.text) if name]
+
+    def describe(self) -> str:
+        """Return its explanation, with its sentence, in which words in braces are capitals."""
+        parts = Formatter().parse(inflect_text(self.text, 2))
+        return f"{self.help} The note: {''.join(text + (name or '').upper() for text, name, _, _ in parts)}"
 
 
 @dataclass(frozen=True)
@@ -46,7 +73,9 @@ class Note:
     n
         Number of generations, rows or files that it is about; 0 where nothing is counted.
     facts
-        Values of the words in braces of its template.
+        Values of the words in braces of its template: texts and numbers. `example` is one of several.
+    parts
+        The notes of one code that it stands for; see `merge_notes`.
 
     Examples
     --------
@@ -60,6 +89,7 @@ class Note:
     benchmarks: tuple[str, ...] = ()
     n: int = 0
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
+    parts: tuple[Note, ...] = ()
 
     @property
     def template(self) -> NoteTemplate:
@@ -68,11 +98,28 @@ class Note:
 
     @property
     def text(self) -> str:
-        """The sentence, without the place."""
+        """The sentence, without the place; of several notes with other facts, that of the first."""
+        if self._differs:
+            return self.parts[0].text
         return inflect_text(self.template.text, self.n).format(n=f"{self.n:,}", **self.facts)
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.text}" if self.where else self.text
+        n_places, n_more = len({part.where for part in self.parts}), len(self.parts) - 1
+        more = f" and {n_places - 1} more" if n_places > 1 else ""
+        which = " (in the first)" if more else f" (and {n_more} more of this kind)"
+        where = f"{self.where}{more}: " if self.where else ""
+        return f"{where}{self.text}{which * self._differs}"
+
+    @property
+    def _differs(self) -> bool:
+        """Whether the notes that it stands for have other facts, so that one sentence does not hold of all."""
+        facts = [{name: value for name, value in part.facts.items() if name != _EXAMPLE} for part in self.parts]
+        return any(one != facts[0] for one in facts)
+
+    def to_record(self) -> dict[str, object]:
+        """Return what JSON has of it: code, where, benchmarks, n, facts and text."""
+        names = ("code", "where", "benchmarks", "n", "facts", "text")
+        return {name: getattr(self, name) for name in names}
 
 
 @cache
@@ -82,6 +129,71 @@ def read_templates() -> Mapping[str, NoteTemplate]:
     return {code: NoteTemplate(**fields) for code, fields in content.items()}
 
 
+def merge_notes(notes: Iterable[Note]) -> list[Note]:
+    """Return one note for each code: its numbers are added, its place and facts are those of the first.
+
+    A code whose template is a text of another writer has a note for each text.
+
+    Examples
+    --------
+    >>> [note] = merge_notes(Note("file-names-model", f"{name}.csv", facts={"model": name}) for name in "abc")
+    >>> str(note).partition(", after ")[0]
+    "a.csv and 2 more: no column names the model: it is called 'a'"
+    >>> len(note.parts)
+    3
+    """
+    same: defaultdict[tuple[str, object], dict[Note, None]] = defaultdict(dict)
+    for note in notes:
+        same[note.code, note.facts.get("text")].update(dict.fromkeys(note.parts or (note,)))
+    return [_merge(list(parts)) for parts in same.values()]
+
+
+def _merge(parts: list[Note]) -> Note:
+    """Return one note for notes of one code."""
+    if len(parts) == 1:
+        return parts[0]
+    names = [name for part in parts for name in part.benchmarks] if all(part.benchmarks for part in parts) else []
+    n = sum(part.n for part in parts)
+    return replace(parts[0], benchmarks=tuple(dict.fromkeys(names)), n=n, parts=tuple(parts))
+
+
+def sort_by_severity(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes, the most severe first."""
+    return sorted(notes, key=lambda note: -note.template.severity)
+
+
+def as_note(line: str | Note) -> Note:
+    """Return a note, or a sentence that has no code as one."""
+    return line if isinstance(line, Note) else Note("text", facts={"text": line})
+
+
+def note_omission(error: InputError) -> Note:
+    """Return the note on one of several files that cannot be read and is left out.
+
+    >>> note_omission(InputError("no column 'score'", where="a.csv", remedy="name it")).text
+    "left out: no column 'score'; name it"
+    """
+    return Note("left-out", facts={"why": "; ".join(filter(None, (error.what, error.remedy)))})
+
+
 def warn(note: Note, *, stacklevel: int = 2) -> None:
     """Issue a note as a `HowsureWarning`, whose attribute `note` is the value."""
     warnings.warn(HowsureWarning(str(note), benchmarks=note.benchmarks, note=note), stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def ignore_notes(code: str) -> Iterator[None]:
+    """Issue no note of this code; other warnings of the block come at its end."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            yield
+    finally:
+        for one in caught:
+            if getattr(getattr(one.message, "note", None), "code", None) != code:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def list_warned(caught: Iterable[warnings.WarningMessage]) -> list[Note]:
+    """Return the notes that were issued as warnings while `warnings.catch_warnings` recorded them."""
+    return [note for one in caught if isinstance(note := getattr(one.message, "note", None), Note)]

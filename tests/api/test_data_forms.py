@@ -7,9 +7,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from helpers.long_cases import mark_long
+from helpers.noted import noted
 
 import howsure as hs
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 
 ROWS = [
     {"model": model, "question": f"q{q}", "variant": variant, "generation": g, "score": (q * 7 + v + g + m) % 3 != 0}
@@ -174,12 +175,12 @@ def test_a_mapping_of_numbers_is_refused_in_one_line():
         hs.repeats({"model": 1, "score": 0.5})
 
 
-def test_a_line_on_a_frame_has_its_name_once():
+def test_a_doubt_about_a_frame_names_it():
     """Four copies of each generation: a doubt about the benchmark, which is called as the frame is."""
     ids = [f"q{i // 8}" for i in range(160)]
     rows = {"model": ["m"] * 160, "question": ids, "score": [i // 4 % 3 % 2 for i in range(160)]}
     rows["generation"] = [i % 8 for i in range(160)]
-    with pytest.warns(HowsureWarning) as caught:
+    with noted() as notes:
         hs.read(pa.table(rows)).cells()
-    (line,) = [str(one.message) for one in caught]
-    assert line.startswith("the frame: m: every number")
+    [note] = notes
+    assert (note.code, note.where, note.facts["times"]) == ("stored-several-times", "the frame", 4)

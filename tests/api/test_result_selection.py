@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from helpers.noted import noted
 
 import howsure as hs
 from howsure.api.result_selection import open_results
@@ -61,10 +62,10 @@ def test_right_answers_replace_wrong_targets(run, verdicts):
     verdicts("sum", "mislabeled", "4")
     verdicts("product", "fine")
     file = verdicts("rest", "ambiguous")
-    with pytest.warns(
-        HowsureWarning, match="1 of 3 targets replaced .*no right answer is given: 1; --exclude .* 1 of these"
-    ):
+    with noted() as notes:
         agreement = hs.rescore(run, "numeric", override=file)
+    codes = ("targets-replaced", "rejected-without-answer", "rejected-keep-target")
+    assert [(note.code, note.where, note.n) for note in notes] == [(code, str(run), 1) for code in codes]
     assert scores(run, "numeric+corrected") == {"sum": 3, "product": 3, "rest": 4}
     assert agreement["n_agree"].tolist() == [8]  # each generation of "sum" has another score
     hs.rescore(run, "numeric")
@@ -76,8 +77,9 @@ def test_questions_left_out_of_corrected_scores_are_those_without_a_right_answer
     """By hand: "sum" is corrected, "rest" has no right answer; an answer newer than the scores is not in them."""
     verdicts("sum", "mislabeled", "4")
     file = verdicts("rest", "ambiguous")
-    with pytest.warns(HowsureWarning, match="leaves out 1 of these, and no others"):
+    with noted() as notes:
         hs.rescore(run, "numeric", override=file)
+    assert ("rejected-keep-target", 1) in [(note.code, note.n) for note in notes]
     with pytest.warns(HowsureWarning) as caught:
         cells = open_results(hs.read(run, scorer="numeric+corrected"), file).cells()[0]
     assert dict(zip(cells.questions, cells.total[0].tolist(), strict=True)) == {"sum": 3, "product": 3}
@@ -109,8 +111,9 @@ def test_questions_on_which_reviewers_differ_are_named_beside_the_replaced_ones(
     verdicts("product", "mislabeled", "6", reviewer="bob")
     verdicts("rest", "mislabeled", "7")
     file = verdicts("rest", "fine", reviewer="bob")
-    with pytest.warns(HowsureWarning, match=r"right answer: 2 \(howsure review --adjudicate.*leaves out 1 of these"):
+    with noted() as notes:
         hs.rescore(run, "numeric", override=file)
+    assert {("reviewers-differ-in-answer", 2), ("rejected-keep-target", 1)} <= {(note.code, note.n) for note in notes}
 
 
 def test_an_answer_to_another_content_replaces_nothing(run, verdicts):
@@ -118,8 +121,9 @@ def test_an_answer_to_another_content_replaces_nothing(run, verdicts):
     with pytest.raises(InputError, match="no right answer in .* is for a question here"):
         hs.rescore(run, "numeric", override=file)
     verdicts("product", "mislabeled", "7")
-    with pytest.warns(HowsureWarning, match="questions that are not here: 1"):
+    with noted() as notes:
         hs.rescore(run, "numeric", override=file)
+    assert ("answers-elsewhere", 1) in [(note.code, note.n) for note in notes]
     assert scores(run, "numeric+corrected") == {"sum": 1, "product": 1, "rest": 4}
 
 
@@ -133,8 +137,7 @@ def test_a_line_on_excluded_questions_stays_with_its_benchmark(tmp_path):
     results = open_results(hs.read([tmp_path / "maths.csv", tmp_path / "maths500.csv"]), tmp_path / "v.jsonl")
     with pytest.warns(HowsureWarning, match="1 of 6 questions left out"):
         results.cells()
-    lines = [line for line in results.notes("maths") if "left out" in line]
-    [line] = lines
+    [line] = [str(note) for note in results.notes("maths") if note.code == "questions-excluded"]
     assert line.startswith("maths: 1 of 6 questions left out (1 mislabeled; 1 on one vote)")
     assert line.endswith("the mean score of the models goes from 0.500 to 0.400")  # by hand: 3 of 6, and 2 of 5
 

@@ -267,7 +267,7 @@ def test_a_benchmark_of_one_variant_is_left_out_and_told(howsure, table, tmp_pat
     one.write_text("model,question,variant,score\nm,q1,a,1\nm,q2,a,0\n")
     code, out, err = howsure("variants", table, one)
     assert code == 0
-    assert "one left out: only one prompt variant" in err
+    assert "one: only one prompt variant: left out" in err
     assert "one" not in out
 
 
@@ -509,7 +509,7 @@ def test_the_command_shows_what_python_shows(howsure):
 def test_warnings_of_python_users_name_what_is_left_out():
     one = hs.Cube.from_scores("one", ["m"], ["q"], ["v"], [[[[1]]]])
     two = hs.Cube.from_means("two", ["m"], ["a", "b"], np.array([[0.5, 0.25]]))
-    with pytest.warns(HowsureWarning, match="one left out: only one prompt variant"):
+    with pytest.warns(HowsureWarning, match="one: only one prompt variant: left out"):
         assert hs.variants([one, two]).columns()["benchmark"].tolist() == ["two"]
 
 

@@ -23,8 +23,9 @@ def rows(out):
 def test_a_log_is_scored_reported_and_compared_like_anything_else(howsure, log, tmp_path):
     code, out, err = howsure("score", log, "--format", "json")
     assert (code, rows(out)["m"]["score"], rows(out)["m"]["n_generations"]) == (0, pytest.approx(2 / 3), 3)
-    assert err.count("warning") == 1
-    assert "2 completions of each question are kept and only the first was scored" in err
+    [note] = json.loads(err)["notes"]
+    assert note["where"].startswith(str(log))
+    assert "2 completions of each question are kept and only the first was scored" in note["text"]
     code, out, _ = howsure("report", log, "--no-static", "-o", tmp_path / "page.html")
     assert code == 0
     assert "only the first was scored" in (tmp_path / "page.html").read_text()
@@ -113,7 +114,9 @@ def test_rejected_questions_are_left_out_of_everything(howsure, tmp_path):
         append(verdicts, Verdict(benchmark="t", question=f"q{q}", key=f"k{q}", verdict="mislabeled", when=moment(q)))
     code, out, err = howsure("score", table, "--exclude", verdicts, "--format", "json")
     assert (code, rows(out)["m"]["n_questions"]) == (0, 4)
-    assert "t: 2 of 6 questions left out (2 mislabeled; 2 on one vote)" in err
+    assert [(one["code"], one["where"], one["n"]) for one in json.loads(err)["notes"]] == [
+        ("questions-excluded", "t", 2)
+    ]
     assert json.loads(howsure("pairs", table, "--exclude", verdicts, "--format", "json")[1])[0]["n_questions"] == 4
     variants = json.loads(howsure("variants", table, "--exclude", verdicts, "--format", "json")[1])
     assert {row["n_variants"] for row in variants} == {2}

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from helpers.exported_runs import row, same, stored, write_run
+from helpers.noted import noted
 
 import howsure as hs
 from howsure.errors import InputError
 from howsure.export import conversion, hub_dataset
 from howsure.logs.base import UNSCORED
+from howsure.notes import Note
 from howsure.rows.table import read_cells, read_runs
 from howsure.stats.core.cells import Cells
 from howsure.store import scorer_files
@@ -28,9 +30,9 @@ def run(tmp_path):
 
 
 def test_the_tidy_table_reads_as_the_run_does(run, tmp_path):
-    told: list[str] = []
-    assert conversion.write_table(run, tmp_path / "rows.parquet", "parquet", note=told.append) == 144
-    assert told == []
+    with noted() as notes:
+        assert conversion.write_table(run, tmp_path / "rows.parquet", "parquet") == 144
+    assert notes == []
     there = pq.read_table(tmp_path / "rows.parquet")
     assert there.column_names == [*COLUMNS, "cluster"]
     assert there.drop_columns("cluster").to_pylist() == read(run).to_pylist()
@@ -45,14 +47,14 @@ def test_the_tidy_table_reads_as_the_run_does(run, tmp_path):
 def test_completions_without_a_score_are_left_out_of_a_table_and_told(tmp_path):
     with RunFolder(tmp_path / "run") as folder:
         folder.append([row("q"), row("q", 2, score=None, status=UNSCORED), row("q", 3, score=None, error="e: x")])
-    told: list[str] = []
-    assert conversion.write_table(tmp_path / "run", tmp_path / "rows.parquet", "parquet", note=told.append) == 2
-    assert told == ["1 completion without a score: left out; howsure rescore gives scores"]
+    with noted() as notes:
+        assert conversion.write_table(tmp_path / "run", tmp_path / "rows.parquet", "parquet") == 2
+    assert notes == [Note("unscored-not-exported", n=1)]
     assert "cluster" not in pq.read_schema(tmp_path / "rows.parquet").names
     again = [scorer_files.RescoredRow("b", "m", "q", "v", n, score=0.25) for n in (1, 2, 3)]
     scorer_files.write_scores(tmp_path / "run", "mine", "1", iter(again))
     table = tmp_path / "rows.parquet"
-    assert conversion.write_table(tmp_path / "run", table, "parquet", note=told.append, scorer="mine") == 3
+    assert conversion.write_table(tmp_path / "run", table, "parquet", scorer="mine") == 3
     assert pq.read_table(table)["score"].to_pylist() == [0.25] * 3
 
 
@@ -67,7 +69,7 @@ def test_a_csv_reads_as_the_run_does_and_runs_no_formula(tmp_path):
     failed = row("q1", 3, score=None, error="timeout: x")
     with RunFolder(tmp_path / "run") as folder:
         folder.append([*rows, failed])
-    assert conversion.write_table(tmp_path / "run", tmp_path / "rows.csv", "csv", note=print) == 9
+    assert conversion.write_table(tmp_path / "run", tmp_path / "rows.csv", "csv") == 9
     with (tmp_path / "rows.csv").open(newline="") as file:
         there = list(csv.DictReader(file))
     assert list(there[0]) == list(COLUMNS)
@@ -95,17 +97,17 @@ def test_the_ending_of_the_output_says_the_form(run, tmp_path):
 
 def test_large_tables_have_row_groups_of_one_size(run, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_dataset, "ROW_GROUP", 40)
-    conversion.write_table(run, tmp_path / "rows.parquet", "parquet", note=print)
+    conversion.write_table(run, tmp_path / "rows.parquet", "parquet")
     about = pq.read_metadata(tmp_path / "rows.parquet")
     assert max(about.row_group(i).num_rows for i in range(about.num_row_groups)) == 40
     assert about.num_rows == 144
 
 
 def test_eval_arena_reads_as_the_run_does(run, tmp_path):
-    told: list[str] = []
     cells = stored(run)["sums"]
-    assert conversion.write_eval_arena([cells], tmp_path / "arena.jsonl", note=told.append) == 12
-    assert told == ["sums: 4 failed generations are not in it: they have no score"]
+    with noted() as notes:
+        assert conversion.write_eval_arena([cells], tmp_path / "arena.jsonl") == 12
+    assert notes == [Note("failed-not-exported", "sums", ("sums",), 4)]
     lines = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text().splitlines()]
     # of x (ord 120) and q0 the generations 1, 2, 3 of v and w score 1, 0, 1
     assert lines[0] == {
@@ -123,15 +125,15 @@ def test_eval_arena_reads_as_the_run_does(run, tmp_path):
 
 def test_eval_arena_says_what_it_cannot_hold(tmp_path):
     cells = Cells.from_scores("b", ["x", "y"], ["q1", "q2"], [[[0.5, 0.25], [1.0, 1.0]], [[0.5], []]])
-    told: list[str] = []
-    assert conversion.write_eval_arena([cells], tmp_path / "arena.jsonl", note=told.append) == 3
+    with noted() as notes:
+        assert conversion.write_eval_arena([cells], tmp_path / "arena.jsonl") == 3
     lines = [json.loads(line) for line in (tmp_path / "arena.jsonl").read_text().splitlines()]
     assert [line.get("correct") for line in lines] == [None, 2, None]
     assert [line["count"] for line in lines] == [2, 2, 1]
-    assert any("1 of 4 cells have no score, but eval-arena needs all of them" in line for line in told)
-    assert any("1 cells have scores that are not 0 or 1" in line for line in told)
+    missing = Note("cells-without-score", "b", ("b",), 1, {"total": 4})
+    assert notes == [missing, Note("graded-cells", "b", ("b",), 1)]
     nothing = np.zeros((1, 1))
     empty = Cells("b", ("x",), ("q1",), nothing.astype(int), nothing, nothing)
-    with pytest.raises(InputError, match="there is no score to export"):
-        conversion.write_eval_arena([empty], tmp_path / "none.jsonl", note=told.append)
+    with noted(), pytest.raises(InputError, match="there is no score to export"):
+        conversion.write_eval_arena([empty], tmp_path / "none.jsonl")
     assert not (tmp_path / "none.jsonl").exists()

@@ -16,6 +16,7 @@ from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
 from howsure.logs.file_formats import FileHead
 from howsure.logs.inspect.reader import InspectReader
 from howsure.logs.lm_eval.reader import LmEvalReader
+from howsure.notes import Note
 from howsure.results.table_log import TableLogReader
 from howsure.rows import rows_to_cells
 from howsure.rows.table import read_cells
@@ -136,14 +137,14 @@ def test_a_second_run_of_a_model_continues_its_generations(tmp_path):
 
 
 def test_the_same_run_is_read_once_and_told(tmp_path):
-    told: list[str] = []
+    told: list[Note] = []
     log = Made([made()], run="1")
     same = Made([made()], run="1", files=[tmp_path / "0.log"])
     converted(tmp_path, log, Made([made()], run="1"), same, told=told)
     assert read(tmp_path / "run").num_rows == 1
     assert told == [
-        f"{tmp_path / '1.log'}: the same run as 0.log, and left out",
-        f"{tmp_path / '0.log'}: given twice, and read once",
+        Note("same-run", str(tmp_path / "1.log"), facts={"other": "0.log"}),
+        Note("given-twice", str(tmp_path / "0.log")),
     ]
 
 
@@ -153,36 +154,43 @@ def test_files_of_one_run_with_another_benchmark_each_are_all_read(tmp_path):
 
 
 def test_another_temperature_is_another_model_and_another_seed_is_told(tmp_path):
-    told: list[str] = []
+    told: list[Note] = []
     cold, hot, again = (
         Made([made()], run=str(i), settings={"temperature": t, "seed": i}) for i, t in enumerate((0, 1, 1))
     )
     converted(tmp_path, cold, hot, again, told=told)
     found = {(row["model"], row["generation"]) for row in read(tmp_path / "run").to_pylist()}
     assert found == {("m (temperature=0)", 1), ("m (temperature=1)", 1), ("m (temperature=1)", 2)}
-    assert "logs are read as repeats: 2 logs of m (temperature=1) on b" in manifest.load(tmp_path / "run").warnings
-    assert told == [f"{tmp_path / '2.log'}: model m (temperature=1): seed is 2 here and 1 in a log before it"]
+    stored = [note.text for note in manifest.load(tmp_path / "run").source_notes]
+    assert "logs are read as repeats: 2 logs of m (temperature=1) on b" in stored
+    facts = {"what": "model m (temperature=1)", "name": "seed", "value": "2", "before": "1"}
+    assert told == [Note("other-settings", str(tmp_path / "2.log"), ("b",), facts=facts)]
 
 
 def test_lines_on_logs_of_other_benchmarks_are_left_out_where_one_is_read(tmp_path):
     """Two logs of one benchmark each; the folder stores of which benchmark the line of a log is."""
-    told: list[str] = []
-    first = Made([made()], run="1", told=["half is lost"], settings={"top_p": 0.9})
-    second = Made([made(benchmark="c")], run="2", told=["cut"])
+    told: list[Note] = []
+    first = Made([made()], run="1", told=[Note("no-samples")], settings={"top_p": 0.9})
+    second = Made([made(benchmark="c")], run="2", told=[Note("no-samples")])
     converted(tmp_path, first, second, told=told)
-    differs = "model m: top_p is not stated here and 0.9 in a log before it"
-    assert told == [f"{tmp_path / name}" for name in (f"1.log: {differs}", "0.log: half is lost", "1.log: cut")]
+    facts = {"what": "model m", "name": "top_p", "value": "not stated", "before": "0.9"}
+    assert [(Path(note.where).name, note.code) for note in told] == [
+        ("1.log", "other-settings"),
+        ("0.log", "no-samples"),
+        ("1.log", "no-samples"),
+    ]
+    assert told[0].facts == facts
     notes = {}
     for name in "bc":
         results = hs.read(tmp_path / "run", benchmarks=[name])
         with pytest.warns(HowsureWarning):
             results.cells()
-        notes[name] = [note.partition(": ")[2] for note in results.notes()]
-    assert notes == {"b": ["0.log: half is lost"], "c": [f"1.log: {differs}", "1.log: cut"]}
+        notes[name] = [(note.where.rpartition(": ")[2], note.code) for note in results.notes()]
+    assert notes == {"b": [("0.log", "no-samples")], "c": [("1.log", "other-settings"), ("1.log", "no-samples")]}
     both = hs.read(tmp_path / "run")
     with pytest.warns(HowsureWarning):
         assert len(both.cells()) == 2
-    assert len(both.notes()) == 3
+    assert [(note.code, len(note.parts)) for note in both.notes()] == [("other-settings", 0), ("no-samples", 2)]
     assert len(both.notes("c")) == 2
 
 
@@ -203,15 +211,15 @@ def test_the_manifest_has_the_days_of_the_logs_beside_its_own(tmp_path, created,
 
 def test_the_manifest_says_where_rows_are_from_and_what_was_told(tmp_path):
     source = {"dataset": "sums", "version": 2}
-    told: list[str] = []
-    log = Made([made()], run="7", settings={"temperature": 0.7}, source=source, told=["3 lines are torn"])
+    told: list[Note] = []
+    log = Made([made()], run="7", settings={"temperature": 0.7}, source=source, told=[Note("no-samples")])
     converted(tmp_path, log, told=told)
     about = manifest.load(tmp_path / "run")
     assert about.benchmarks == {"b": source}
     assert about.models == {"m": ModelRecord(name="m", kind="made", settings={"temperature": 0.7})}
     assert about.notes == ("converted from 0.log: made, run 7, made 2026",)
-    assert about.warnings == ("0.log: 3 lines are torn",)
-    assert told == [f"{tmp_path / '0.log'}: 3 lines are torn"]
+    assert [note.to_note() for note in about.source_notes] == [Note("no-samples", "0.log", ("b",))]
+    assert told == [Note("no-samples", str(tmp_path / "0.log"), ("b",))]
     assert about.sessions[0].finished
     assert str(tmp_path) not in (tmp_path / "run" / "manifest.json").read_text()
 
@@ -278,7 +286,7 @@ def test_what_a_killed_conversion_left_is_cleared_unless_it_lives(tmp_path):
 def table(tmp_path, text, columns=None, name="sums.csv"):
     path = tmp_path / name
     path.write_text(text)
-    told: list[str] = []
+    told: list[Note] = []
     reader = TableLogReader(columns)
     assert reader.recognises(FileHead(path))
     convert_logs([(reader, path)], tmp_path / "run", options=ReadOptions(), note=told.append)
@@ -307,7 +315,7 @@ def test_rows_without_a_generation_are_generations_and_told(tmp_path):
     assert cells == [("1", "a", 1), ("1", "a", 2), ("2", "b", 1)]
     assert read_clusters(tmp_path / "run") == {("sums", "1"): "x", ("sums", "2"): "y"}
     assert len(told) == 1
-    assert "each row is taken as a generation" in told[0]
+    assert "each row is taken as a generation" in told[0].text
 
 
 def test_a_table_of_cells_has_no_generations(tmp_path):

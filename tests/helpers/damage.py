@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from howsure.errors import HowsureError
 from howsure.logs import find_reader
 from howsure.logs.base import ReadOptions
+from howsure.notes import Note
 
 
 @st.composite
@@ -47,7 +48,7 @@ def survives(path, rows: int, *, texts: bool = True, reader=None) -> str:
     reader = reader or find_reader(path)
     if reader is None:
         return "no log"
-    told: list[str] = []
+    told: list[Note] = []
     error = None
     try:
         described = reader.describe(path)
@@ -59,7 +60,7 @@ def survives(path, rows: int, *, texts: bool = True, reader=None) -> str:
         assert len(error) < 1000
         return "error"
     assert described.models, described
-    assert all("\n" not in line and len(line) < 1000 for line in told), told
+    assert all("\n" not in note.text and len(note.text) < 1000 for note in told), told
     keys = {(row.benchmark, row.model, row.question, row.variant, row.generation) for row in found}
     assert len(keys) == len(found), "a key comes twice"
     if len(found) < rows:

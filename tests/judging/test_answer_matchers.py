@@ -69,7 +69,7 @@ COUNTS = AnswerCounts.from_generations("b", {"m": {"q": ["Rome", "It is Rome.", 
 
 def test_sets_by_a_judge_reach_the_data_map():
     _, matcher = judge(lambda prompt: "Verdict: SAME" if "It is Rome." in prompt and "Oslo" not in prompt else "?")
-    with pytest.warns(HowsureWarning, match="^1 replies of the judge could not be read"):
+    with pytest.warns(HowsureWarning, match="^1 reply of the judge could not be read"):
         sets = hs.answer_sets(COUNTS, matcher)
     table = hs.data_map(sets, every=True, method="plugin")
     assert table["n_sets"].tolist() == [2]

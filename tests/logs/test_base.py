@@ -1,5 +1,6 @@
 """What all readers share: columns, numbers of generations, scores and notes of a `RowBuilder`."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from howsure.errors import InputError, UnknownNameError
 from howsure.logs import base
 from howsure.logs.base import ReadOptions, RowBuilder, RowKey, get_field, parse_score
+from howsure.notes import read_templates
 
 KEY = RowKey("b", "m", "q")
 
@@ -15,12 +17,16 @@ def build(**options):
     return RowBuilder(Path("x.log"), ReadOptions(**options))
 
 
+def texts_of(rows):
+    return [note.text for note in rows.notes()]
+
+
 def test_mapped_values_are_text():
     mapped = build(columns={"question": "a", "cluster": "b"})
     key = mapped.map_columns(KEY, {"a": [2, 1], "b": True})
     assert (key.question, key.cluster, key.variant) == ("[2,1]", "true", "default")
     assert mapped.map_columns(KEY, {"a": ""}) == KEY
-    assert list(mapped.notes()) == ["1 record has no b: its cluster is read as without --columns"]
+    assert texts_of(mapped) == ["1 record has no b: its cluster is read as without --columns"]
 
 
 def test_the_first_record_must_have_the_fields():
@@ -46,9 +52,7 @@ def test_generations_are_numbered_per_question_and_variant():
 def test_numbers_that_columns_make_equal_become_the_next_free_ones():
     merged = build(columns={"question": "topic"})
     assert [merged.row(KEY, generation=n).generation for n in (1, 2, 1, 2, 7)] == [1, 2, 3, 4, 7]
-    assert list(merged.notes()) == [
-        "2 generations have another number than in the log: several samples are one question"
-    ]
+    assert texts_of(merged) == ["2 generations have another number than in the log: several samples are one question"]
 
 
 def test_duplicate_questions_get_other_names():
@@ -65,7 +69,7 @@ def test_texts_are_compared_and_kept_only_where_they_are_wanted():
     for rows, completion in ((lean, None), (full, "long " * 60)):
         made = [rows.row(KEY._replace(question=q), completion="long " * 60) for q in "abc" for _ in (1, 2)]
         assert {row.completion for row in made} == {completion}
-        assert list(rows.notes())[-1].startswith("all generations of 3 of 3 questions")
+        assert [(note.code, note.facts["same"]) for note in rows.notes()] == [("log-copies", 3)]
 
 
 def test_scores_and_what_is_none():
@@ -74,19 +78,50 @@ def test_scores_and_what_is_none():
     assert rows.score_fields(None) == rows.score_fields(float("nan"))
     assert rows.score_fields(None) == {"status": "error", "error": "scoring: the log has no score here"}
     assert rows.score_fields([1])["status"] == rows.score_fields("odd")["status"] == "error"
-    assert list(rows.notes()) == ["2 scores are not numbers and are missing: [1] is no score"]
+    assert texts_of(rows) == [
+        "3 generations have no score and are missing",
+        "2 scores are not numbers and are missing: [1] is no score",
+    ]
     with pytest.raises(ValueError, match="beyond all floating-point numbers"):
         parse_score(10**400)
 
 
-def test_notes_are_in_the_order_in_which_they_arose():
+def test_notes_of_one_code_and_one_set_of_facts_are_added_up():
     rows = build()
-    rows.count("b")
-    rows.note("a")
-    rows.count("b", 2)
-    rows.count("c", 0)
-    rows.note("a")
-    assert list(rows.notes()) == ["3 b", "a"]
+    rows.note("log-left-out", 1, what="question")
+    rows.note("log-no-spec")
+    rows.note("log-left-out", 2, what="question")
+    rows.note("log-left-out", 1, what="model")
+    rows.note("log-score-no-number", 1, example="a\nb")
+    rows.note("log-score-no-number", 1, example="c")
+    notes = rows.notes()
+    assert [(note.code, note.n) for note in notes] == [
+        ("log-left-out", 3),
+        ("log-no-spec", 0),
+        ("log-left-out", 1),
+        ("log-score-no-number", 2),
+    ]
+    assert notes[-1].text == "2 scores are not numbers and are missing: a b"
+
+
+def test_every_note_of_logs_has_a_template_with_its_facts():
+    """Kind of truth: the files. A code without a template, or a fact without a word, fails when a person reads it."""
+    folder = Path(base.__file__).parent
+    used = {code for file in folder.rglob("*.py") for code in re.findall(r'"(log-[a-z-]+)"', file.read_text("utf-8"))}
+    used |= {"log-table-rows", "log-table-names"}  # of results/table_log.py
+    assert used == {code for code in read_templates() if code.startswith("log-")}
+
+
+def test_one_id_with_two_targets_is_refused():
+    rows = build()
+    rows.row(KEY, target="4")
+    rows.row(KEY, target=" 4 ")
+    rows.row(KEY._replace(variant="v"), target="5")
+    with pytest.raises(InputError, match="question 'q' has the targets '4' and '5'") as refused:
+        rows.row(KEY, target="5")
+    assert refused.value.code == "two-targets"
+    merged = build(columns={"question": "topic"})
+    assert [merged.row(KEY, target=target).target for target in "45"] == [None, None]
 
 
 def test_the_scorer_is_named_by_a_part_that_no_other_has():
@@ -98,7 +133,7 @@ def test_the_scorer_is_named_by_a_part_that_no_other_has():
             build(scorer=scorer).choose_scorer(names)
     first = build()
     assert first.choose_scorer(names) == names[0]
-    assert "3 scorers, of which 'exact_match,strict' is read" in next(first.notes())
+    assert texts_of(first)[0].startswith("3 scorers, of which 'exact_match,strict' is read")
 
 
 def test_fields_of_lists_and_of_what_is_no_mapping():
@@ -106,14 +141,43 @@ def test_fields_of_lists_and_of_what_is_no_mapping():
     assert [get_field({"a": "text"}, field) for field in ("a.0", "b", "a.b")] == [None] * 3
 
 
-def test_words_of_notes_on_own_scores_are_written_once():
-    """Kind of truth: the files. A reader with words of its own would have its notes left in when the run is rescored."""
-    folder = Path(base.__file__).parent
-    for words in (base.OF_SEVERAL_SCORERS, base.ONLY_FIRST_SCORED):
-        assert [file.name for file in folder.rglob("*.py") if words in file.read_text("utf-8")] == ["base.py"]
-        assert any(words in part for part in base.OF_OWN_SCORES)
-
-
 def test_a_log_without_scorers_is_refused():
     with pytest.raises(InputError, match="no score that can be read"):
         build().choose_scorer(())
+
+
+# --- a log's own number; kind of truth: means computed by hand ---
+
+Q1, Q2, Q3 = (KEY._replace(question=name) for name in "123")
+
+
+def describe(rows, value, **options):
+    """The notes on a stated mean of rows, each a key and a score."""
+    made = build()
+    made.expect_mean("accuracy", value, **options)
+    for key, score in rows:
+        made.row(key, **({"score": score} if score is not None else {"status": "error", "error": "no"}))
+    return [(note.code, note.n) for note in made.notes()]
+
+
+@pytest.mark.parametrize("value", [0.75, 0.7502, 75, 75.0, None, "0.2", float("nan"), True])
+def test_a_mean_that_is_rounded_in_percent_or_no_number_is_not_noted(value):
+    assert describe([(Q1, 1.0), (Q2, 0.5)], value) == []
+
+
+@pytest.mark.parametrize("value", [2 / 3, 0.75])
+def test_means_of_questions_and_of_generations_are_both_known(value):
+    # Question 1 has one right generation, question 2 a right and a wrong one.
+    assert describe([(Q1, 1.0), (Q2, 1.0), (Q2, 0.0)], value) == []
+
+
+def test_only_rows_of_the_benchmark_the_model_and_the_variants_count():
+    others = [Q1._replace(benchmark="c"), Q1._replace(model="n"), Q1._replace(variant="v")]
+    rows = [(Q1, 1.0), *((key, 0.0) for key in others)]
+    assert describe(rows, 1.0, benchmark="b", model="m", variants=lambda name: name == "default") == []
+    assert describe(rows, 1.0) == [("log-mean-differs", 0)]
+
+
+def test_a_mean_that_counts_what_is_missing_as_zero_is_noted_as_such():
+    assert describe([(Q1, 1.0), (Q2, None)], 0.5) == [("log-mean-with-missing", 1)]
+    assert describe([(Q1, 1.0), (Q2, None)], 0.7) == [("log-mean-differs", 0)]

@@ -1,16 +1,20 @@
 """The contract of all log readers, on one example log or more of each program.
 
-To test a new reader, put a log into `examples/` and add a line to `EXAMPLES`.
+To test a new reader, put a log into `examples/` and add a line to `EXAMPLES`. What is read of an example is recorded in
+`golden/`: `HOWSURE_RECORD=1 pytest tests/logs/test_contract.py -k recorded` records it anew, for a person to read.
 """
 
 import contextlib
 import gzip
+import hashlib
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 from helpers.damage import damaged, survives
 from hypothesis import HealthCheck, given, settings
@@ -18,13 +22,14 @@ from hypothesis import strategies as st
 
 from howsure import logs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.logs import LOG_READERS, find_reader, list_readers
+from howsure.logs import find_reader, get_reader, list_readers
 from howsure.logs.base import UNSCORED, ReadOptions
 from howsure.logs.file_formats import FileHead
 from howsure.logs.log_names import DistinctLog, LogNames
 from howsure.logs.log_source import LogSource
+from howsure.logs.spec import list_specs
 
-FOLDER = Path(__file__).parent / "examples"
+FOLDER, GOLDEN = (Path(__file__).parent / name for name in ("examples", "golden"))
 GEN, MC = (next((FOLDER / "lm_eval").glob(f"samples_tiny_{name}_*.jsonl")).name for name in ("gen", "mc"))
 
 
@@ -43,7 +48,7 @@ class Example(NamedTuple):
 EXAMPLES = [
     Example("deepeval", "deepeval/test_run.json", "input"),
     Example("deepeval", "deepeval/latest_test_run.json", "input"),
-    Example("lm_eval_results", "lm_eval_api/results.json", "doc_id"),
+    Example("lm_eval", "lm_eval_api/results.json", "doc_id"),
     Example("every_eval_ever", "every_eval_ever/u_samples.jsonl", "metadata.subject"),
     Example("helm", "helm/gen", "instance.id", ("run_spec.json", "per_instance_stats.json", "scenario_state.json")),
     Example("inspect", "inspect/finished.eval", "metadata.passage"),
@@ -84,6 +89,12 @@ EXAMPLES = [
     Example("opencompass", "opencompass/results/internlm2-1.8b/gsm8k.json", "index"),
     Example("opencompass", "opencompass/results/internlm2-1.8b/aime2024.json", "index", has_texts=False),
     Example("harbor", "harbor/2025-12-01__10-00-00", "task_name", ("result.json", "sqlite__ccc/result.json"), False),
+    Example("waza", "waza/results.json", "status"),
+    Example("ifeval", "ifeval/eval_results_strict.jsonl", "instruction_id_list"),
+    Example(
+        "livecodebench", "livecodebench/my-model/Scenario.codegeneration_3_0.2_eval_all.json", "value", has_texts=False
+    ),
+    Example("skythought", "skythought/my-model.json", "content"),
 ]
 QUIET = list(HealthCheck)
 
@@ -96,7 +107,7 @@ class Log(NamedTuple):
 
     @property
     def reader(self):
-        return logs._load_reader(LOG_READERS[self.example.reader])
+        return get_reader(self.example.reader)
 
     def read(self, **options):
         notes = []
@@ -128,7 +139,46 @@ def outcome(row):
 
 
 def test_every_reader_has_an_example():
-    assert {example.reader for example in EXAMPLES} == set(LOG_READERS)
+    assert {example.reader for example in EXAMPLES} == set(list_specs())
+
+
+# --- what is read of it, as it was recorded ---
+
+
+def shorten(value):
+    """A long text or a list of messages as a hash, so that golden files stay small."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    return (
+        value
+        if not isinstance(value, (list, tuple, str)) or len(text) <= 60
+        else hashlib.sha256(text.encode()).hexdigest()[:12]
+    )
+
+
+def record(log, **options):
+    """Lines of JSON: what the log says of itself, its notes, and its rows without what is missing."""
+    info = msgspec.to_builtins(log.reader.describe(log.path))
+    rows, notes = log.read(texts=True, **options)
+    head = {
+        "models": {name: model["settings"] for name, model in info["models"].items()},
+        **{name: info[name] for name in ("benchmarks", "scorers", "created", "conditions", "prompts") if info[name]},
+        "notes": [note.code for note in notes],
+        "notes without texts": [note.code for note in log.read(**options)[1]],
+    }
+    empty = (None, [], (), {})
+    lines = [
+        {name: shorten(value) for name, value in msgspec.to_builtins(row).items() if value not in empty} for row in rows
+    ]
+    return "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in [head, *lines])
+
+
+def test_rows_are_those_that_were_recorded(log):
+    golden = GOLDEN / (log.example.path.replace("/", "--") + ".jsonl")
+    recorded = record(log)
+    if os.environ.get("HOWSURE_RECORD"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(recorded, encoding="utf-8")
+    assert recorded == golden.read_text(encoding="utf-8")
 
 
 # --- what a log is, and who reads it ---
@@ -215,20 +265,20 @@ def test_each_scorer_is_read_and_the_first_is_the_default(log):
     scorers = log.reader.describe(log.path).scorers
     for scorer in scorers:
         assert log.read(scorer=scorer)[0]
-    if scorers and not any("of all completions" in note for note in log.read(scorer=scorers[0])[1]):
+    if scorers and not any(note.code == "log-scores-of-all-read" for note in log.read(scorer=scorers[0])[1]):
         rows = log.read(scorer=scorers[0])[0]
         benchmarks = {row.benchmark for row in rows}  # each benchmark of a log may have a first scorer of its own
         assert rows == [row for row in log.read()[0] if row.benchmark in benchmarks]
-    if log.example.reader not in ("swe_bench", "terminal_bench"):  # whose one score has no name
-        with pytest.raises(UnknownNameError, match="no such scorer|scorer 'no such scorer'"):
-            log.read(scorer="no such scorer")
+    with pytest.raises(UnknownNameError, match="no such scorer|scorer 'no such scorer'"):
+        log.read(scorer="no such scorer")
 
 
 def test_notes_are_lines_without_the_path(log):
     for texts in (False, True):
-        notes = log.read(texts=texts)[1]
-        assert all(note and "\n" not in note and str(log.path) not in note for note in notes)
-        assert len(set(notes)) == len(notes)
+        for note in log.read(texts=texts)[1]:
+            assert not note.where
+            assert "\n" not in note.text
+            assert str(log.path) not in note.text
 
 
 # --- options that are the same for all readers ---
@@ -236,8 +286,8 @@ def test_notes_are_lines_without_the_path(log):
 
 def test_columns_map_fields_of_the_records(log):
     if log.example.field is None:
-        notes = log.read(columns={"cluster": "x"})[1]
-        assert "--columns name fields of records, of which this log has none" in notes
+        with pytest.raises(UnknownNameError, match="unknown field 'x'"):
+            log.read(columns={"cluster": "x"})
         return
     rows, _ = log.read(columns={"cluster": log.example.field})
     assert rows

@@ -14,11 +14,6 @@ def outcomes():
     return list(log_files.list_outcomes(log_files.EXAMPLES, "made"))
 
 
-def test_the_table_is_of_this_version(outcomes):
-    lines = set(log_files.DOCS.read_text(encoding="utf-8").splitlines())
-    assert [line for line in (outcome.format() for outcome in outcomes) if line not in lines] == []
-
-
 def test_what_is_in_refused_is_refused_and_nothing_else_is_wrong_in_silence(outcomes):
     assert len({outcome.program for outcome in outcomes}) >= 25
     for outcome in outcomes:

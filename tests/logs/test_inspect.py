@@ -2,9 +2,8 @@
 
 import importlib.util
 import json
-import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import msgspec
@@ -21,8 +20,6 @@ READER = InspectReader()
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/logs/inspect"
 LONG = "what was thought on the way, step by step; " * 8
-
-NOT_COUNTED = "; --missing as-zero does not count those that are not in the log"
 
 
 def score(value, answer="4", **more):
@@ -118,7 +115,7 @@ def log(request, tmp_path):
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), told
 
 
 KEY = ("benchmark", "model", "question", "variant", "generation")
@@ -190,39 +187,6 @@ def test_a_log_without_ids_is_known_by_what_it_is(log):
 
 
 @pytest.mark.parametrize(
-    ("value", "more", "expected"),
-    [
-        ("C", {}, (1.0, "ok", "4")),
-        ("I", {}, (0.0, "ok", "4")),
-        ("P", {}, (0.5, "ok", "4")),
-        ("N", {}, (0.0, "unparsed", None)),
-        (True, {}, (1.0, "ok", "4")),
-        (0.25, {}, (0.25, "ok", "4")),
-        ("0.5", {}, (0.5, "ok", "4")),
-        ("I", {"reason": "invalid_response_format"}, (0.0, "unparsed", None)),
-        ("I", {"reason": "no_response"}, (0.0, "unparsed", None)),
-        ("C", {"reason": "no_response"}, (1.0, "ok", "4")),
-        ("I", {"reason": "refusal"}, (0.0, "ok", "4")),
-        ("C", {"answer": 4}, (1.0, "ok", "4")),
-        ("C", {"answer": ""}, (1.0, "ok", None)),
-        (math.nan, {}, (None, "error", None)),
-        (math.inf, {}, (None, "error", None)),
-    ],
-)
-def test_values_of_scores(log, value, more, expected):
-    (row,), told = both(log([sample("a", scores={"match": score(value) | more})]))
-    assert (row.score, row.status, row.answer) == expected
-    assert told == (["1 sample was not scored: it is missing"] if row.score is None else [])
-
-
-def test_a_value_that_is_no_number_is_an_error_and_said(log):
-    rows, told = both(log([sample("a", scores={"match": score("good\nenough")}), sample("b")]))
-    assert [(row.score, row.status) for row in rows] == [(None, "error"), (1.0, "ok")]
-    assert rows[0].error == r"scoring: 'good\nenough' is no score"
-    assert told == ["1 score is not a number: it is an error here; --scorer may read another"]
-
-
-@pytest.mark.parametrize(
     ("stop", "limit", "expected"),
     [
         ("stop", None, "ok"),
@@ -243,46 +207,11 @@ def test_why_a_text_ends(log, stop, limit, expected):
         assert read(log([sample("a", stop=stop, **more)]))[0][0].status == expected
 
 
-FAILURES = {
-    "RuntimeError('boom')": "RuntimeError: boom",
-    "CancelledError()": "CancelledError: no message",
-    "two\nlines": "error: two lines",
-    "": "error: no message",
-}
-
-
-@pytest.mark.parametrize("message", [message for message in FAILURES if message])
-def test_a_sample_that_failed_is_a_row_with_its_error(log, message):
-    failed = sample("b", scores={}, texts=[], error={"message": message, "traceback": "t"})
-    rows, told = both(log([sample("a"), failed]))
-    assert [(row.score, row.status, row.error) for row in rows] == [
-        (1.0, "ok", None),
-        (None, "error", FAILURES[message]),
-    ]
-    assert rows[1].completion is None
-    assert rows[1].messages == ({"role": "user", "content": "What is 2+2? (b)"},)
-    assert told == ["1 sample failed and has no score; the harness left it out too"]
-
-
 def test_an_error_without_a_message_is_one_too(tmp_path):
     path = tmp_path / "log"
     samples = [sample("a", error={"traceback": "t"}, scores={}), sample("b")]
     path.write_bytes(whole(samples, header(samples)))
     assert read(path)[0][0].error == "error: None"
-
-
-def test_errors_that_the_harness_counted_as_wrong_are_missing_and_said(log):
-    failed = sample("b", scores={"match": score("I")}, error={"message": "ValueError('no')"})
-    rows, told = both(log([sample("a"), failed]))
-    assert [row.score for row in rows] == [1.0, None]
-    assert told == ["1 error that the harness counted as wrong is missing here; --missing as-zero counts it as 0"]
-
-
-def test_an_error_with_a_score_above_zero_is_not_said_to_be_counted_as_wrong(log):
-    failed = sample("b", scores={"match": score("C")}, error={"message": "ValueError('no')"})
-    rows, told = both(log([sample("a"), failed]))
-    assert [row.score for row in rows] == [1.0, None]
-    assert told == ["1 sample has an error and a score, which the harness counted: it is missing here"]
 
 
 def test_letter_grades_are_no_scores(log):
@@ -294,14 +223,6 @@ def test_letter_grades_are_no_scores(log):
     ]
     rows, told = both(log([sample(letter, scores={"match": score(letter)}) for letter in "CIPN"]))
     assert [row.score for row in rows] == [1.0, 0.0, 0.5, 0.0]
-
-
-def test_samples_that_nobody_scored(log):
-    rows, told = both(log([sample("a", scores={}), sample("b", scores={})], scorers=()))
-    assert [(row.score, row.status, row.error) for row in rows] == [(None, UNSCORED, None)] * 2
-    assert told == ["2 samples were not scored"]
-    with pytest.raises(UnknownNameError, match="unknown scorer 'match'; there is no scorer at all"):
-        read(log([sample("a", scores={})]), scorer="match")
 
 
 # Several scorers: by construction; the order is that of the harness's own report.
@@ -337,17 +258,6 @@ def test_the_headline_of_the_harness_comes_first(log):
     assert READER.describe(path).scorers[:2] == ("judge/style", "match")
 
 
-def test_a_key_or_place_that_one_sample_lacks_is_missing(log):
-    scores = [SEVERAL, {"judge": score({"style": 1})}, {"judge": score(math.nan)}, {}, {"judge": score("C")}]
-    path = log([sample(i, scores=one) for i, one in enumerate(scores)])
-    assert [row.score for row in both(path, scorer="style")[0]] == [0.5, 1.0, None, None, 1.0]
-    rows, told = both(path, scorer="facts")
-    assert [row.score for row in rows] == [1.0, None, None, None, 1.0]
-    assert "3 samples were not scored: they are missing" in told
-    short = log([sample("a", scores={"l": score([1, 1])}), sample("b", scores={"l": score([1])})])
-    assert [row.score for row in both(short, scorer="l/1")[0]] == [1.0, None]
-
-
 def test_the_one_score_of_an_old_log(tmp_path):
     samples = [sample("a", scores={})]
     del samples[0]["scores"]
@@ -359,35 +269,6 @@ def test_the_one_score_of_an_old_log(tmp_path):
 
 
 # Epochs and completions.
-
-
-def test_epochs_are_generations_and_what_is_missing_is_said(log):
-    samples = [sample(question, epoch) for epoch in (1, 2, 3) for question in ("a", "b")]
-    assert [row.generation for row in both(log(samples, epochs=3))[0]] == [1, 1, 2, 2, 3, 3]
-    rows, told = both(log(samples[:-1], epochs=3))
-    assert len(rows) == 5
-    assert told == [f"the log has 5 of 6 planned samples{NOT_COUNTED}"]
-
-
-@pytest.mark.parametrize("how", [{"config": {"num_choices": 3}}, {"step": 3}, {}], ids=["stated", "solver", "not said"])
-def test_further_completions_are_unscored_generations_of_their_own(log, how):
-    def written(question, epoch):
-        return sample(question, epoch, texts=[f"{LONG} {question} {epoch} {i}" for i in range(3)])
-
-    samples = [written(question, epoch) for epoch in (1, 2) for question in ("a", "b")]
-    plan = {"steps": [{"solver": "generate", "params": {"num_choices": 3}}], "config": {}} if "step" in how else None
-    path = log(samples, epochs=2, config=how.get("config"), **({"plan": plan} if plan else {}))
-    assert READER.describe(path).models["mock/m"].generations == 6
-    rows, told = both(path)
-    assert [row.generation for row in rows if row.question == "a"] == [1, 2, 3, 4, 5, 6]
-    assert [row.score for row in rows if row.question == "b"] == [1.0, None, None] * 2
-    assert Counter(row.status for row in rows) == {"ok": 4, UNSCORED: 8}
-    assert [row.completion for row in rows[:3]] == [f"{LONG} a 1 {i}" for i in range(3)]
-    # Tokens of the request: the first carries the prompt, each an equal share of what was written.
-    assert [(row.prompt_tokens, row.completion_tokens) for row in rows[:3]] == [(7, 2.0), (0, 2.0), (0, 2.0)]
-    assert told == [
-        "3 completions of each request are kept and only the first was scored: howsure rescore scores the others"
-    ]
 
 
 def test_a_failed_sample_among_several_completions_is_one_row(log):
@@ -423,27 +304,6 @@ def test_epochs_that_were_reduced_otherwise_are_said(log):
 # Logs that did not end well.
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        ("started", f"the run has not ended: the log has 1 of 2 planned samples{NOT_COUNTED}"),
-        ("cancelled", f"the run was cancelled: the log has 1 of 2 planned samples{NOT_COUNTED}"),
-        ("error", f"the run was ended by an error: the log has 1 of 2 planned samples{NOT_COUNTED}"),
-        ("odd", f"the run ended as 'odd': the log has 1 of 2 planned samples{NOT_COUNTED}"),
-    ],
-)
-def test_how_a_run_ended(log, status, said):
-    assert both(log([sample("a")], status=status, epochs=2, results=None))[1] == [said]
-
-
-def test_a_log_that_does_not_say_what_was_planned(tmp_path):
-    head = header([sample("a")], status="started", results=None)
-    head["eval"]["dataset"] = {}
-    path = tmp_path / "log"
-    path.write_bytes(whole([sample("a")], head))
-    assert read(path)[1] == ["the run has not ended: the log has 1 sample"]
-
-
 def test_a_log_that_was_marked_as_invalid(log):
     assert both(log([sample("a")], invalidated=True))[1] == [
         "the log is marked as invalidated: somebody found that some of its samples should not count"
@@ -459,106 +319,6 @@ def test_a_log_without_samples(log):
         rows, told = both(path)
         assert rows == []
         assert told == ["the log contains no samples (log_samples was off): there is nothing to read"]
-
-
-@pytest.mark.parametrize("journal", [True, False])
-@pytest.mark.parametrize("table", [True, False])
-def test_a_run_that_was_killed(tmp_path, journal, table):
-    path = tmp_path / "log"
-    samples = [sample(i, epoch) for epoch in (1, 2) for i in range(3)]
-    data = packed(samples[:5], header(samples, epochs=2), done=False, journal=journal, table=table)
-    path.write_bytes(data)
-    assert isinstance(find_reader(path), InspectReader)
-    rows, told = both(path)
-    assert sorted(keys(rows)) == sorted(
-        ("sums", "mock/m", str(one["id"]), "default", one["epoch"]) for one in samples[:5]
-    )
-    lost = (
-        [] if table else ["the end of the file is lost, so its members were searched for: some samples may be missing"]
-    )
-    assert told == [*lost, f"the run has not ended: the log has 5 of 6 planned samples{NOT_COUNTED}"]
-
-
-def test_samples_that_were_run_again_count_once_and_the_last_time(log):
-    samples = [sample("a", scores={"match": score("I")}), sample("b"), sample("a")]
-    rows, told = both(log(samples))
-    assert [(row.question, row.score) for row in rows] == [("a", 1.0), ("b", 1.0)]
-    assert told == ["1 sample occurs twice, since it was run again: the last of each is read"]
-
-
-def injured(data, name):
-    """The archive with a member's content damaged."""
-    at = 0
-    while True:
-        at = data.index(name.encode(), at) + len(name)
-        if data[at - len(name) - 30 : at - len(name) - 26] == b"PK\x03\x04":
-            return data[: at + 8] + bytes([data[at + 8] ^ 255]) + data[at + 9 :]
-
-
-def test_members_that_are_damaged_are_made_up_for_or_said(tmp_path):
-    path = tmp_path / "log"
-    samples = [sample(i) for i in range(4)]
-    good = packed(samples, header(samples))
-    # The list of summaries: the journal and the samples have it all.
-    path.write_bytes(injured(good, "summaries.json"))
-    assert len(read(path, texts=True)[0]) == len(read(path)[0]) == 4
-    # A page of the journal too: the samples themselves.
-    path.write_bytes(injured(injured(good, "_journal/summaries/1.json"), "/summaries.json"[1:]))
-    assert len(both(path)[0]) == 4
-    # A sample: its summary is there, its text is not.
-    path.write_bytes(injured(good, "samples/1_epoch_1.json"))
-    assert read(path)[1] == []
-    rows, told = read(path, texts=True)
-    assert [(row.score, row.completion is None, row.messages is None) for row in rows][:3] == [
-        (1.0, False, False),
-        (1.0, True, True),
-        (1.0, False, False),
-    ]
-    assert told == ["1 sample has no texts, since these are damaged or lost; its score is read"]
-    # One of several completions each, which only the sample itself tells.
-    three = [sample(i, texts=["x", "y", "z"]) for i in range(4)]
-    path.write_bytes(injured(packed(three, header(three)), "samples/1_epoch_1.json"))
-    rows, told = both(path)
-    assert Counter(row.question for row in rows) == {"0": 3, "1": 1, "2": 3, "3": 3}
-    assert "1 sample has no texts, since these are damaged or lost; its score is read" in told
-    # The first sample, by which it is known how many there are: the next one tells.
-    path.write_bytes(injured(packed(three, header(three)), "samples/0_epoch_1.json"))
-    assert [row.generation for row in both(path)[0]] == [1, 1, 2, 3, 1, 2, 3, 1, 2, 3]
-    # A sample that no summary knows.
-    bare = packed(samples, header(samples), done=False, journal=False)
-    path.write_bytes(injured(bare, "samples/1_epoch_1.json"))
-    rows, told = both(path)
-    assert len(rows) == 3
-    assert told == [
-        "1 sample is damaged and left out",
-        f"the run has not ended: the log has 3 of 4 planned samples{NOT_COUNTED}",
-    ]
-    # The header: who and what is noted at the start as well.
-    path.write_bytes(injured(good, "header.json"))
-    assert both(path)[1] == [
-        "the header is damaged: how the run ended is lost",
-        "the run has not ended: the log has 4 of 4 planned samples",
-    ]
-    path.write_bytes(injured(injured(good, "header.json"), "_journal/start.json"))
-    with pytest.raises(InputError, match="the header cannot be read: member '_journal/start.json' is damaged"):
-        read(path)
-    path.write_bytes(zipped([("samples/a_epoch_1.json", encoded(samples[0]))]))
-    with pytest.raises(InputError, match="the header cannot be read: there is no header"):
-        read(path)
-
-
-def test_a_json_log_with_a_damaged_sample(tmp_path):
-    path = tmp_path / "log"
-    samples = [sample("a"), sample("b") | {"epoch": 0}, sample("c")]
-    path.write_bytes(whole(samples, header(samples)))
-    rows, told = both(path)
-    assert [row.question for row in rows] == ["a", "c"]
-    assert told == ["1 sample is damaged and left out", f"the log has 2 of 3 planned samples{NOT_COUNTED}"]
-    # What identifies it is whole, what it says is not.
-    path.write_bytes(whole([sample("a"), sample("b") | {"messages": "none"}], header(samples[:2])))
-    rows, told = read(path, texts=True)
-    assert [(row.score, row.completion is None) for row in rows] == [(1.0, False), (1.0, True)]
-    assert told == ["1 sample has no texts, since these are damaged or lost; its score is read"]
 
 
 @pytest.mark.parametrize(

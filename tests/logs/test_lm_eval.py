@@ -31,7 +31,7 @@ TOTALS = json.loads(RESULTS.read_text())["results"]
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), told
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), told
 
 
 def lines_of(path):
@@ -116,14 +116,6 @@ def test_completions_scores_and_answers_are_those_of_the_file():
         "2 scorers, of which 'exact_match,score-first' is read: --scorer reads another ('exact_match,maj@3')",
         "3 completions of each question are kept and only the first was scored: howsure rescore scores the others",
     ]
-
-
-def test_a_vote_is_of_all_completions_and_read_only_when_asked_for():
-    rows, told = read(GEN, scorer="maj@3", texts=True)
-    votes = [line for line in lines_of(GEN) if line["filter"] == "maj@3"]
-    assert [row.score for row in rows] == [line["exact_match"] for line in votes]
-    assert {(row.generation, row.completion) for row in rows} == {(1, None)}
-    assert told == ["4 scores are of all completions together: it is read as one generation of the question"]
 
 
 @pytest.mark.parametrize("metric", ["acc", "acc_norm"])
@@ -220,99 +212,6 @@ def test_older_versions_have_an_array_no_filter_no_hash_and_lists_of_arguments(t
     assert READER.describe(path).scorers == ("acc,none",)
 
 
-def test_lines_that_come_again_are_read_once_the_last(tmp_path):
-    totals(tmp_path)
-    path = written(tmp_path, [made(0), made(1), made(0, exact_match=0.0)])
-    rows, told = read(path)
-    assert [(row.question, row.score) for row in rows if row.generation == 1] == [("hash1", 1.0), ("hash0", 0.0)]
-    assert "1 line comes again for the same question: the last one of each is read" in told
-
-
-def test_what_is_no_number_is_an_error_of_its_question(tmp_path):
-    totals(tmp_path)
-    path = written(
-        tmp_path, [made(0), made(1, exact_match=[1, 2]), made(2, exact_match=None), made(3, exact_match=...)]
-    )
-    rows, told = read(path)
-    assert [(row.score, row.status, row.error) for row in rows if row.generation == 1] == [
-        (1.0, "ok", None),
-        (None, "error", "scoring: exact_match: [1, 2] is no score"),
-        (None, "error", "scoring: exact_match: there is none"),
-        (None, "error", "scoring: exact_match: there is none"),
-    ]
-    assert "3 questions have no 'exact_match' that is a number: they are errors" in told
-
-
-def test_floats_that_json_has_no_word_for(tmp_path):
-    totals(tmp_path, results={"made": {"exact_match,none": float("nan")}})
-    texts = [["NaN", 'a "-Infinity']]
-    path = written(tmp_path, [made(0, doc={"age": float("nan")}, resps=texts), made(1, exact_match=float("-inf"))])
-    rows, told = read(path, texts=True)
-    assert [(row.model, row.completion, row.score) for row in rows[:2]] == [
-        ("org/m", "NaN", 1.0),
-        ("org/m", 'a "-Infinity', None),
-    ]
-    assert (rows[2].status, rows[2].error) == ("error", "scoring: exact_match: there is none")
-    assert not any("cannot be read" in line for line in told)
-
-
-def test_missing_questions_are_told(tmp_path):
-    totals(tmp_path, **{"n-samples": {"made": {"original": 9, "effective": 5}}})
-    path = written(tmp_path, [made(0), made(1), made(2, filter="other"), made(2)["doc"], "{torn\n"])
-    rows, told = read(path, scorer="none")
-    assert len(rows) == 4
-    assert "1 line names no question or no filter and is left out" in told
-    assert any(line.startswith("1 of 5 lines cannot be read and are left out; line 5:") for line in told)
-    assert "1 question has no line of filter 'none' and is missing" in told
-    assert "3 of the 5 questions of the run are not in it" in told
-
-
-def test_fewer_completions_and_copies_and_greed_are_told(tmp_path):
-    totals(tmp_path, config={"model_args": {"pretrained": "m"}, "gen_kwargs": "temperature=0,top_p=0.5,stop=a"})
-    same = "x" * 300
-    path = written(tmp_path, [made(i, resps=[[same, same]]) for i in range(6)] + [made(6, resps=[[same]])])
-    rows, told = read(path)
-    assert len(rows) == 13
-    assert "1 of 7 questions have fewer than 2 completions" in told
-    assert "decoding was greedy: the 2 completions of a question are copies, no generations of their own" in told
-    assert any(line.startswith("all generations of 6 of 6 questions compared are the same text") for line in told)
-    assert READER.describe(path).models["org/m"].settings == {"temperature": 0, "top_p": 0.5, "stop": "a"}
-
-
-def test_metrics_of_all_completions_at_once_are_nobodys(tmp_path):
-    totals(tmp_path)
-    path = written(tmp_path, [made(0, filtered_resps=[["a", "b"]], exact_match=0.5)])
-    rows, told = read(path)
-    assert [(row.score, row.status) for row in rows] == [(None, UNSCORED)] * 2
-    assert "1 score is of all completions together and not of one generation: howsure rescore scores each" in told
-
-
-def test_runs_that_only_predicted_can_be_scored_later(tmp_path):
-    totals(tmp_path)
-    path = written(tmp_path, [made(0, metrics=["bypass"], bypass=999, exact_match=...)])
-    rows, told = read(path, texts=True)
-    assert [(row.score, row.status, row.completion) for row in rows] == [
-        (None, UNSCORED, "four"),
-        (None, UNSCORED, "five 0"),
-    ]
-    assert "1 question was only predicted, not scored: howsure rescore scores it" in told
-
-
-def test_odd_completions(tmp_path):
-    totals(tmp_path)
-    path = written(tmp_path, [made(0, resps=[["", 3]]), made(1, resps="?"), made(2, resps=[[["-1", "True"]] * 2])])
-    rows, told = read(path, texts=True)
-    assert [(row.question, row.generation, row.completion) for row in rows] == [
-        ("hash0", 1, ""),
-        ("hash0", 2, None),
-        ("hash1", 1, None),
-        ("hash2", 1, None),
-    ]
-    assert "1 completion is empty; a failed request looks the same in this log" in told
-    assert "1 question has completions that cannot be read: only their score is" in told
-    assert "1 question repeats log-likelihoods, which are copies: one generation of each is read" in told
-
-
 @pytest.mark.parametrize(
     ("resps", "arguments", "metric"),
     [
@@ -360,34 +259,6 @@ def test_fields_of_the_line_become_ours(tmp_path):
     assert "1 record has no prompt_hash: its variant is read as without --columns" in told
     with pytest.raises(UnknownNameError, match=r"unknown field 'doc.sub'; did you mean 'doc.subject'"):
         read(path, columns={"cluster": "doc.sub"})
-
-
-def test_the_run_is_found_by_content_where_the_name_does_not_say_it(tmp_path):
-    folder = tmp_path / "org__m"
-    folder.mkdir()
-    path = written(folder, [made(0)], "samples_made_2026-05-05T00-00-00.jsonl")
-    totals(folder)  # of another date, and the only one with this task
-    (folder / "other.json").write_text('{"results": {}, "configs": [1]}')
-    (folder / "torn.json").write_text('{"results": {}, "configs": {"made": ')
-    assert READER.describe(path).models.keys() == {"org/m"}
-    assert read(path)[1][0].startswith(
-        "there is no results json of its date beside it: model and settings are read from"
-    )
-    later = written(folder, [made(0)], "samples_made_2026-06-06T00-00-00.jsonl")
-    assert READER.describe(later).run != READER.describe(path).run
-    totals(folder, "results_2026-01-03T03-04-05.000006.json", model_name="org/n")  # now there are two
-    assert READER.describe(path).models.keys() == {"org__m"}
-    _, told = read(path)
-    assert told[0].startswith("2 results json could be its own: the benchmark 'made' is the file's name")
-    totals(folder, "results_2026-01-03T03-04-05.000006.json")  # two of the same model
-    assert read(path)[1][0] == "2 results json could be those of this file: settings are read from the first"
-    other = written(tmp_path, [made(0)], "x.jsonl")
-    totals(tmp_path, task="only", model_name=None, config={"model": "hf", "model_args": "dtype=x,pretrained=a/b"})
-    assert READER.describe(other).models.keys() == {"a/b"}
-    totals(tmp_path, task="only", model_name=None)
-    rows, told = read(other)
-    assert {(row.benchmark, row.model) for row in rows} == {("only", tmp_path.name)}
-    assert told[0] == f"the results json names no model: {tmp_path.name!r} is its folder's name"
 
 
 def test_a_filter_votes_by_its_steps_or_by_its_name():

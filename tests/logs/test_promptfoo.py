@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from howsure.errors import InputError, UnknownNameError
-from howsure.logs import find_reader
-from howsure.logs.base import UNSCORED, ReadOptions
+from howsure.errors import UnknownNameError
+from howsure.logs.base import ReadOptions
 from howsure.logs.file_formats import FileHead
 from howsure.logs.promptfoo import PromptfooReader
 
@@ -25,7 +24,7 @@ def written(path, content):
 
 def read(path, **asked):
     told = []
-    return list(READER.rows(path, ReadOptions(**asked), told.append)), " | ".join(told)
+    return list(READER.rows(path, ReadOptions(**asked), lambda note: told.append(note.text))), " | ".join(told)
 
 
 def result(**fields):
@@ -54,26 +53,6 @@ def log(*results, **fields):
     }
 
 
-def test_pass_rates_of_promptfoo_are_reproduced(tmp_path):
-    # Another program's output: its own table, by provider and prompt. Rows without an assertion and errors are what
-    # it counts and we do not.
-    rows, told = read(written(tmp_path / "results.json", MADE["echo"]), scorer="success")
-    assert len(rows) == 72
-    stats = MADE["echo"]["results"]["stats"]
-    passed = sum(row.score == 1 for row in rows)
-    unasked = sum(row.status == UNSCORED for row in rows)
-    assert passed + unasked == stats["successes"] == 36
-    assert sum(row.score == 0 for row in rows) == stats["failures"] == 24
-    assert sum(row.status == "error" for row in rows) == stats["errors"] == 12
-    for prompt in MADE["echo"]["results"]["prompts"]:
-        variant = "Q: {{q}}" if prompt["label"] == "Q: {{q}}" else "polite: p2.txt: Please, {{q}}?"
-        own = [row for row in rows if (row.model, row.variant) == (prompt["provider"], variant)]
-        assert sum(row.score == 1 for row in own) + 3 == prompt["metrics"]["testPassCount"]
-        assert sum(row.status == "error" for row in own) == prompt["metrics"]["testErrorCount"]
-    assert "12 errors of providers that promptfoo counted as wrong" in told
-    assert "12 rows have no assertion" in told
-
-
 def test_repeats_are_generations_and_equal_tests_are_told(tmp_path):
     rows, told = read(written(tmp_path / "results.json", MADE["echo"]))
     cells = Counter((row.model, row.variant, row.question) for row in rows)
@@ -83,20 +62,6 @@ def test_repeats_are_generations_and_equal_tests_are_told(tmp_path):
         numbers = [row.generation for row in rows if (row.model, row.variant, row.question) == cell]
         assert sorted(numbers) == list(range(1, n + 1))
     assert {row.question.rpartition(" ")[0] for row in rows} == {"first", "x fail", "throw it", "dup", "noassert"}
-
-
-def test_named_scores(tmp_path):
-    path = written(tmp_path / "results.json", MADE["echo"])
-    assert READER.describe(path).scorers == ("score", "success", "accuracy", "form")
-    rows, told = read(path, scorer="accuracy")
-    scored = [row for row in rows if row.score is not None]
-    # Another program's output: namedScores of its table, summed.
-    named = sum(prompt["metrics"]["namedScores"]["accuracy"] for prompt in MADE["echo"]["results"]["prompts"])
-    assert sum(row.score for row in scored) == named == 4
-    assert len(scored) == 12
-    assert "36 rows have no score 'accuracy'" in told
-    with pytest.raises(UnknownNameError, match="unknown scorer"):
-        read(path, scorer="colour")
 
 
 def test_description_keeps_settings_and_no_keys(tmp_path):
@@ -119,81 +84,9 @@ def test_texts(tmp_path):
     assert [row.finish_reason for row in rows][:2] == ["stop", "length"]
 
 
-def test_a_cache_with_an_answer_per_repeat_keeps_them_all(tmp_path):
-    rows, told = read(written(tmp_path / "r.json", MADE["cached"]))
-    assert len(rows) == 6
-    assert "6 rows were replayed from a cache" in told
-    assert "left out" not in told
-    assert "called 'r' after the file" in told
-
-
-def test_a_cache_with_one_answer_per_prompt_gives_copies(tmp_path):
-    replayed = {"output": "x", "cached": True}
-    rows, told = read(
-        written(
-            tmp_path / "r.json",
-            log(
-                result(),
-                result(testIdx=1, response=replayed),
-                result(testIdx=2, response=replayed),
-                result(testIdx=3, vars={"q": "two"}, response=replayed),
-                result(testIdx=4, provider={"id": "other"}, response={"output": "x"}),
-                result(testIdx=5, provider={"id": "other"}, response={"output": "x"}),
-            ),
-        )
-    )
-    assert [(row.model, row.generation) for row in rows] == [("p", 1), ("p", 1), ("other", 1), ("other", 2)]
-    assert "3 rows were replayed from a cache" in told
-    assert "2 that repeat an earlier row are left out" in told
-
-
-def test_the_lines_of_jsonl_are_read_as_the_json_is(tmp_path):
-    path = tmp_path / "lines"
-    path.write_text("".join(json.dumps(one) + "\n" for one in MADE["echo"]["results"]["results"]))
-    assert isinstance(find_reader(path), PromptfooReader)
-    rows, told = read(path, texts=True)
-    expected, _ = read(written(tmp_path / "r.json", MADE["echo"]), texts=True)
-    assert [row.benchmark for row in rows] == ["lines"] * 72
-    assert [(row.model, row.question, row.generation, row.score, row.completion) for row in rows] == [
-        (row.model, row.question, row.generation, row.score, row.completion) for row in expected
-    ]
-    assert "called 'lines' after the file" in told
-    found = READER.describe(path)
-    assert len(found.run) == 16
-    assert set(found.models) == {"prov-a", "echo"}
-    with path.open("a") as file:
-        file.write('{"vars": {}, "provider"')
-    assert "1 of 73 lines cannot be read" in read(path)[1]
-
-
 def test_folders_and_other_results_are_no_logs(tmp_path):
     assert not READER.recognises(FileHead(tmp_path))
     assert not READER.recognises(FileHead(written(tmp_path / "y", {"results": {}, "config": {}})))
-
-
-def test_version_two_has_no_numbers_of_columns_and_tests(tmp_path):
-    # As versions up to mid-2024 wrote it: no promptIdx, testIdx or promptId, and a table beside the results.
-    old = [
-        {"prompt": {"raw": "Q: a", "label": "Q: {{q}}"}, "vars": {"q": "a"}, "provider": {"id": "gpt"}, "score": score,
-         "success": score == 1, "response": {"output": text}, "gradingResult": {"componentResults": [{"pass": score == 1}]}}
-        for score, text in ((1, "yes"), (0, "no"))
-    ]  # fmt: skip
-    failed = {"prompt": {"raw": "x", "label": ""}, "vars": {"q": "a"}, "provider": "gpt", "score": 0, "error": "a\n b"}
-    content = {"evalId": "e", "results": {"version": 2, "results": [*old, failed], "table": {}}, "config": {}}
-    rows, told = read(written(tmp_path / "old.json", content))
-    assert [(row.model, row.variant, row.generation, row.score, row.status) for row in rows] == [
-        ("gpt", "Q: {{q}}", 1, 1.0, "ok"),
-        ("gpt", "Q: {{q}}", 2, 0.0, "ok"),
-        ("gpt", "default", 1, None, "error"),
-    ]
-    assert rows[2].error == "provider: a b"
-    assert "1 error of providers" in told
-
-
-def test_a_row_that_was_run_again_is_read_once(tmp_path):
-    rows, told = read(written(tmp_path / "r.json", log(result(score=0, success=False), result(score=1))))
-    assert [row.score for row in rows] == [1.0]
-    assert "1 row was run again" in told
 
 
 def test_columns_of_one_name_and_prompt_are_told_apart(tmp_path):
@@ -230,14 +123,6 @@ def test_scores_that_are_no_numbers(tmp_path):
     rows, told = read(written(tmp_path / "r.json", log(result(score="great"), result(testIdx=1, score=None))))
     assert [(row.status, row.score) for row in rows] == [("error", None), ("error", None)]
     assert "1 score is not a number and is missing: could not convert" in told
-
-
-def test_rows_that_are_no_results_are_told(tmp_path):
-    rows, told = read(written(tmp_path / "r.json", log(result(), {"vars": 3}, "text")))
-    assert len(rows) == 1
-    assert "2 rows are no results of promptfoo" in told
-    with pytest.raises(InputError, match="holds no result"):
-        read(written(tmp_path / "r.json", log()))
 
 
 def test_columns(tmp_path):

@@ -15,6 +15,7 @@ from helpers.parsed_page import HOSTILE, Page
 
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
+from howsure.notes import Note
 from howsure.reporting import page, site
 from howsure.reporting.report_data import JudgeSummary, ReportData, ReportOptions
 from howsure.reporting.site import choose_file_names, render_index, summarize_benchmark, write_report
@@ -90,7 +91,7 @@ def written(tmp_path_factory):
         drawn = []
         path = write_report(
             folder / "report.html",
-            ReportData(runs, manifests=manifests, source_warnings=["<b>told</b>"]),
+            ReportData(runs, manifests=manifests, source_notes=[Note("run-warning", facts={"text": "<b>told</b>"})]),
             figures="figures",
             figure_format="pdf",
         )
@@ -277,13 +278,13 @@ def test_wrong_use_is_told(tmp_path):
 def test_a_reference_of_one_benchmark_is_no_error_for_another(tmp_path, bare):
     write_report(
         tmp_path / "s",
-        ReportData([cells("x"), cells("y", ("d", "e"))], source_warnings=["other"]),
+        ReportData([cells("x"), cells("y", ("d", "e"))], source_notes=[Note("no-samples")]),
         ReportOptions(reference="d", delta=0.2),
     )
     assert [options.reference for _, options, _ in bare] == [None, "d"]
     first, second = (data for data, _, _ in bare)
-    assert first.source_warnings == ["other", "d was not run on this benchmark: the reference is the highest score."]
-    assert second.source_warnings == ["other"]
+    assert first.source_notes == [Note("no-samples"), Note("no-reference", facts={"model": "d"})]
+    assert second.source_notes == [Note("no-samples")]
     assert [options.delta for _, options, _ in bare] == [0.2, 0.2]
     assert [how["file_name"] for _, _, how in bare] == ["x.html", "y.html"]
     assert [[cells.benchmark for cells in data.cells] for data in (first, second)] == [["x"], ["y"]]
@@ -328,13 +329,14 @@ def test_a_warning_stays_with_its_benchmark_and_names_no_folder(tmp_path):
     data = hs.read([folder_of_the_maker / "x.csv", folder_of_the_maker / "y.csv"])
     cells = data.cells()
     assert sorted(one.benchmark for one in cells) == ["x", "y"]
-    data.sources[0].notes.append("3 samples failed")
-    assert data.notes() == [f"{folder_of_the_maker / 'x.csv'}: 3 samples failed"]
+    data.sources[0].notes.append(Note("unscored-not-exported", n=3))
+    assert data.notes("x")[-1] == Note("unscored-not-exported", str(folder_of_the_maker / "x.csv"), n=3)
     written = hs.report(data, tmp_path / "site")
     pages = {page.stem: page.read_text() for page in written.parent.glob("*.html")}
-    assert "x.csv: 3 samples failed" in pages["x"]
-    assert "x.csv: 3 samples failed" in pages["index"]
-    assert "samples failed" not in pages["y"]
+    assert "x.csv: 3 completions without a score" in pages["x"]
+    assert "x.csv: 3 completions without a score" in pages["index"]
+    assert "completions without a score" not in pages["y"]
+    assert '"code":"unscored-not-exported"' in pages["x"]
     assert not [name for name, page in pages.items() if "secret place" in page]
 
 

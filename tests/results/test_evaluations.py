@@ -145,13 +145,13 @@ def test_a_run_that_was_scored_again_keeps_no_note_on_the_scores_of_its_logs(tmp
         hs.rescore(tmp_path / "logs", "numeric", tmp_path / "run")
     [cells] = (of_new := hs.read(tmp_path / "run", scorer="numeric"))
     assert cells.n.tolist() == [[2, 2], [2, 2]]
-    assert not [line for line in of_new.notes() if "first was scored" in line]
+    assert not [note for note in of_new.notes() if "first was scored" in note.text]
     # The scores of the logs themselves are of the first completions, which one line says of one folder.
     with pytest.warns(HowsureWarning):
         [cells] = (of_logs := hs.read(tmp_path / "run"))
     assert cells.n.tolist() == [[1, 1], [1, 1]]
-    [line] = [line for line in of_logs.notes() if "first was scored" in line]
-    assert line.startswith(f"{tmp_path / 'run'}: ")
+    [note] = [note for note in of_logs.notes() if "first was scored" in note.text]
+    assert note.where.startswith(f"{tmp_path / 'run'}: ")
 
 
 def test_one_name_in_place_of_a_list_of_benchmarks_is_refused(tmp_path):
@@ -173,7 +173,7 @@ def test_a_model_that_is_called_as_a_benchmark_hides_no_note(tmp_path):
         results = hs.read(tmp_path / "run", benchmarks=[name])
         with pytest.warns(HowsureWarning):
             results.cells()
-        notes[name] = [note.removeprefix(f"{tmp_path / 'run'}: ") for note in results.notes()]
+        notes[name] = [note.text for note in results.notes()]
     assert notes == {"b": lines[:2], "c": [lines[0], *lines[2:]]}
     both = hs.read(tmp_path / "run")
     assert len(both.notes()) == 4  # before it is read
@@ -192,9 +192,8 @@ def test_notes_on_the_range_of_scores_and_on_copies_are_those_of_their_benchmark
     with pytest.warns(HowsureWarning):
         results.cells()
     assert results.notes("plain") == []
-    assert [note.count("scores are from 1 to 5") for note in results.notes("rated")] == [1]
-    [note] = results.notes("copied")
-    assert "all generations of each question have the same score" in note
+    assert [note.text.count("scores are from 1 to 5") for note in results.notes("rated")] == [1]
+    assert [note.code for note in results.notes("copied")] == ["equal-generations"]
 
 
 def test_files_with_other_questions_of_a_model_are_parts_of_the_same_runs(tmp_path):

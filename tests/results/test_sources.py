@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from helpers.inspect_log import write_inspect_log
 from helpers.lm_eval_log import harness
+from helpers.noted import noted
 from helpers.stored_rows import open_run
 from helpers.stored_rows import row as stored_row
 
@@ -57,7 +58,7 @@ def test_a_folder_of_a_log_a_run_and_a_table(tmp_path):
     assert both.total.tolist() == [[1.0, 0.0], [1.0, 1.0]]
     assert len(said) == 1
     assert "howsure rescore scores the others" in said[0]
-    assert evaluations.notes() == said
+    assert [str(note) for note in evaluations.notes()] == said
     [about] = evaluations.manifests()
     assert about["models"]["m"]["settings"]["temperature"] == 0.7
 
@@ -273,19 +274,21 @@ def test_a_pipe_that_is_named_is_refused_and_not_waited_for(tmp_path):
         find_sources(tmp_path / "pipe.jsonl")
 
 
-def test_files_beside_logs_and_odd_files_are_left_out_of_a_folder_with_a_line_for_each_kind(tmp_path):
+def test_files_beside_logs_and_odd_files_are_left_out_of_a_folder_with_a_note(tmp_path):
     write_inspect_log(tmp_path / "a.json", {"1": "C", "2": "I"})
     for name in ("b", "c"):
         write_inspect_log(tmp_path / f"{name}.json", {}, task="empty")
     (tmp_path / "prices.csv").write_text("item,price\npen,3\n")
     (tmp_path / "eval-set.json").write_text("{}")
     (tmp_path / "logs.json").write_text("{}")
-    [cells], lines = quietly(read_cells, tmp_path)
+    with noted() as notes:
+        [cells] = read_cells(tmp_path)
     assert cells.total.tolist() == [[1.0, 0.0]]
-    left_out = [line for line in lines if "left out:" in line]
-    assert len(left_out) == len(lines) == 2
-    assert left_out[0].startswith(f"{tmp_path / 'b.json'} and 1 more: left out: no samples are kept")
-    assert left_out[1].startswith(f"{tmp_path / 'prices.csv'}: left out: ")
+    [note] = notes
+    assert str(note).startswith(f"{tmp_path / 'b.json'} and 2 more: left out: no samples are kept")
+    assert [(Path(part.where).name, part.code) for part in note.parts] == [
+        (name, "left-out") for name in ("b.json", "c.json", "prices.csv")
+    ]
 
 
 def test_an_odd_file_that_is_named_itself_is_an_error(tmp_path):
@@ -314,17 +317,6 @@ def test_convert_and_audit_go_on_without_an_odd_file(tmp_path):
     assert quietly(count_answers, find_sources(tmp_path / "logs"))[0].keys() <= {"sums"}
 
 
-def test_notes_that_differ_in_numbers_are_one_line(tmp_path):
-    for name, n in (("a", 1), ("b", 2)):
-        scores = {str(i): "C" if i else {} for i in range(4)}
-        scores |= {f"more {i}": {} for i in range(n)}
-        write_inspect_log(tmp_path / f"{name}.json", scores, task=name)
-    _, lines = quietly(read_cells, tmp_path)
-    assert [line for line in lines if "not scored" in line] == [
-        f"{tmp_path / 'a.json'} and 1 more: 5 samples were not scored: they are missing"
-    ]
-
-
 def test_a_missing_manifest_and_a_missing_journal_are_said(tmp_path):
     from howsure.store import manifest
     from howsure.store.responses import RunFolder
@@ -335,14 +327,14 @@ def test_a_missing_manifest_and_a_missing_journal_are_said(tmp_path):
         run.append([Response("b", "m", f"q{i}", "v", 1, score=1.0) for i in range(4)])
         # As a kill leaves it: the session has not finished, and its journal is beside the database.
         shutil.copytree(tmp_path / "run", tmp_path / "killed")
-    assert not [line for line in hs.read(tmp_path / "killed").notes() if "-wal" in line]
+    assert "lost-journal" not in [note.code for note in hs.read(tmp_path / "killed").notes()]
     (tmp_path / "killed" / "responses.sqlite-wal").unlink()
-    assert [line for line in hs.read(tmp_path / "killed").notes() if "(-wal) is missing: rows may be lost" in line]
+    assert "lost-journal" in [note.code for note in hs.read(tmp_path / "killed").notes()]
     with RunFolder(tmp_path / "run"):
         manifest.finish(tmp_path / "run")
     assert hs.read(tmp_path / "run").notes() == []
     (tmp_path / "run" / "manifest.json").unlink()
-    assert "manifest.json is missing: the models' settings" in hs.read(tmp_path / "run").notes()[0]
+    assert [note.code for note in hs.read(tmp_path / "run").notes()] == ["no-manifest"]
 
 
 def _write_settings(path, score, *, label="m", name="m", prompt="v", benchmark="b", url="", **settings):

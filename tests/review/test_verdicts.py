@@ -119,12 +119,10 @@ def test_a_clock_that_went_back_does_not_lose_the_newer_verdict(tmp_path):
 def test_a_line_cut_off_is_told_and_costs_no_other(tmp_path):
     path = write(tmp_path / "v.jsonl", [verdict("fine", key="k0"), verdict(key="k1")])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.warns(
-        HowsureWarning, match=r"v.jsonl, line 2: this is no verdict and is left out \(the line is cut off\)"
-    ):
+    with pytest.warns(HowsureWarning, match=r"v.jsonl, line 2: 1 line is no verdict .* left out: the line is cut off"):
         assert set(load(path)) == {"k0"}
     append(path, verdict(key="k2"))
-    with pytest.warns(HowsureWarning, match="line 2: this is no verdict"):
+    with pytest.warns(HowsureWarning, match="line 2: 1 line is no verdict"):
         assert set(load(path)) == {"k0", "k2"}
 
 
@@ -132,10 +130,9 @@ def test_marks_of_a_conflict_are_told_and_both_sides_kept(tmp_path):
     path = tmp_path / "v.jsonl"
     sides = [msgspec.json.encode(verdict(key=key)) for key in ("k0", "k1")]
     path.write_bytes(b"\n".join([b"<<<<<<< ours", sides[0], b"=======", sides[1], b">>>>>>> theirs", b"\xff", b""]))
-    told = []
-    assert {one.key for one in history(path, warn=told.append)} == {"k0", "k1"}
-    assert len(told) == 1
-    assert "line 1, and 3 more lines: this is no verdict and is left out" in told[0]
+    notes = []
+    assert {one.key for one in history(path, note=notes.append)} == {"k0", "k1"}
+    assert [(note.code, note.where, note.n) for note in notes] == [("no-verdict", f"{path}, line 1", 4)]
 
 
 @pytest.mark.parametrize(
@@ -195,35 +192,35 @@ def test_exclude_takes_rejected_questions_out_and_says_so():
     )
     assert [one.questions for one in kept] == [("q3",), ("q1",)]
     assert kept[1] is other
-    assert told == [
-        (
-            "b: 2 of 3 questions left out (1 mislabeled, 1 ambiguous; 2 on one vote)"
-            "; the mean score of the models goes from 0.333 to 0.000"
-        ),
-        "b: 1 rejected question not among the results",
-        "other: 0 of 1 question left out",
+    assert [(note.code, note.where, note.n) for note in told] == [
+        ("questions-excluded", "b", 2),
+        ("rejected-elsewhere", "b", 1),
+        ("questions-excluded", "other", 0),
     ]
+    why = "(1 mislabeled, 1 ambiguous; 2 on one vote); the mean score of the models goes from 0.333 to 0.000"
+    assert str(told[0]) == f"b: 2 of 3 questions left out {why}"
 
 
 def test_exclude_knows_a_question_by_its_content_under_another_id():
     kept, told = exclude([cells()], state(verdict(question="old id")), keys={("b", "q2"): "k1"})
     assert kept[0].questions == ("q1", "q3")
     # by hand: 0, 1 and 0 of which the 1 is left out
-    assert told[0] == (
-        "b: 1 of 3 questions left out (1 mislabeled; 1 on one vote); the mean score of the models goes from 0.333 to 0.000"
-    )
+    why = "(1 mislabeled; 1 on one vote); the mean score of the models goes from 0.333 to 0.000"
+    assert str(told[0]) == f"b: 1 of 3 questions left out {why}"
 
 
 def test_the_mean_score_without_rejected_questions_is_of_the_models_that_have_one():
     """By hand: a has 0 and 1, b has 1 on the second question alone, c has nothing: .75, and 1 without the first."""
     some = Cells.from_scores("b", ["a", "b", "c"], ["q1", "q2"], [[[0], [1]], [[], [1]], [[], []]])
-    assert exclude([some], state(verdict()))[1][0].endswith("; the mean score of the models goes from 0.750 to 1.000")
+    assert exclude([some], state(verdict()))[1][0].text.endswith(
+        "; the mean score of the models goes from 0.750 to 1.000"
+    )
 
 
 def test_the_mean_score_without_rejected_questions_compares_the_same_models():
     """By hand: a has 0 and 1; b has 1 on the rejected question alone, so that its 1 is in neither mean."""
     some = Cells.from_scores("b", ["a", "b"], ["q1", "q2"], [[[0], [1]], [[1], []]])
-    line = exclude([some], state(verdict()))[1][0]
+    line = exclude([some], state(verdict()))[1][0].text
     assert line.endswith("; the mean score of the models that still have a score goes from 0.500 to 1.000")
 
 
@@ -239,7 +236,7 @@ def test_exclude_keeps_a_question_whose_new_content_was_found_fine():
     found = state(verdict(when=5), verdict("fine", key="another", question="q0", when=1))
     kept, told = exclude([cells()], found, keys={("b", "q1"): "another"})
     assert kept[0].questions == ("q1", "q2", "q3")
-    assert told == ["b: 0 of 3 questions left out"]
+    assert [str(note) for note in told] == ["b: 0 of 3 questions left out"]
 
 
 def test_exclude_refuses_to_leave_nothing():
@@ -331,15 +328,10 @@ def test_exclude_says_on_what_questions_are_left_out_and_keeps_those_on_which_re
     ]
     kept, told = exclude([cells([*lines, "q7"])], decide(written))
     assert kept[0].questions == ("q2", "q5", "q7")
-    assert told == [
-        (
-            "b: 4 of 7 questions left out (2 mislabeled, 2 ambiguous; 1 on one vote, 1 on agreement, 2 on adjudication)"
-            "; the mean score of the models goes from 0.429 to 0.333"
-        ),
-        "b: 1 question on which reviewers differ not left out: decide by review --adjudicate",
-        "b: 1 question on which reviewers are only unsure not left out",
-        "b: 1 question on which adjudicators differ: the newest final verdict counts",
-    ]
+    why = "(2 mislabeled, 2 ambiguous; 1 on one vote, 1 on agreement, 2 on adjudication)"
+    assert told[0].text == f"4 of 7 questions left out {why}; the mean score of the models goes from 0.429 to 0.333"
+    codes = ["questions-excluded", "reviewers-differ", "reviewers-unsure", "adjudicators-differ"]
+    assert [(note.code, note.n) for note in told] == list(zip(codes, (4, 1, 1, 1), strict=True))
 
 
 def test_agreement_counts_the_questions_that_both_reviewed():

@@ -18,6 +18,7 @@ import pytest
 from helpers.servers import LONG, until
 
 from howsure.errors import InputError
+from howsure.notes import Note
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
 from howsure.stats.core.cells import Cells
@@ -247,7 +248,7 @@ def test_a_browser_keeps_its_place_when_the_page_changes(tmp_path):
         n = np.full((3, 40), 5 + len(turn))
         total = rng.binomial(n, 0.6).astype(float)
         cells = Cells("b", ("a", "<b>", "c"), tuple(map(str, range(40))), n, total, total.copy())
-        return build_page(ReportData([cells], source_warnings=["something new above"] * len(turn))).html
+        return build_page(ReportData([cells], source_notes=[Note("no-samples")] * len(turn))).html
 
     async def look(url):
         async with picture.browser() as tab:

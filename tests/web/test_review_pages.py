@@ -577,7 +577,7 @@ def test_a_damaged_file_is_told_on_the_page(client, review):
     post(client, "/verdict", HARD | {"verdict": "fine"})
     with review.file.open("a") as file:
         file.write('{"torn')
-    assert "line 2: this is no verdict and is left out (the line is cut off)" in client.get("/").text
+    assert "line 2: 1 line is no verdict and is left out: the line is cut off" in client.get("/").text
     review.file.write_text("something else\n")
     reply = client.get("/")
     assert reply.status_code == 500

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from howsure.errors import HowsureWarning, InputError
+from howsure.notes import list_warned
 
 if TYPE_CHECKING:
     from howsure.sample.experiment_checks import ExperimentChecks
@@ -142,7 +143,7 @@ def _write_value(text: str | Sequence[str]) -> str:
 def _describe_benchmark(benchmark: str, base: Path) -> str:
     """Return a benchmark as a value of YAML: a name that exists, or a file with its fields."""
     from howsure.benchmarks import describe_benchmarks, is_inspect_task
-    from howsure.benchmarks.question_file import NO_SCORER, find_fields, from_file, suggest_scorer
+    from howsure.benchmarks.question_file import find_fields, from_file, suggest_scorer
     from howsure.rows.table_files import find_file_format
 
     if is_inspect_task(benchmark):
@@ -155,7 +156,7 @@ def _describe_benchmark(benchmark: str, base: Path) -> str:
     with warnings.catch_warnings(record=True) as caught:  # the experiment is read again, with the scorer
         warnings.simplefilter("always", HowsureWarning)
         questions = from_file(spec, base=base).questions
-    if any(NO_SCORER in str(one.message) for one in caught):
+    if any(note.code == "text-scorer" for note in list_warned(caught)):
         spec["scorer"] = str(suggest_scorer(questions))
     return _write_flow(spec)
 

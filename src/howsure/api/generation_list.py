@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure.api.result_selection import open_results
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
 from howsure.logs.base import LogRow, ReadOptions
 from howsure.logs.log_names import DistinctLog
 from howsure.logs.log_source import LogSource
+from howsure.notes import Note, warn
 from howsure.results.answers import GENERATION_KINDS, GenerationKind
 from howsure.results.evaluations import Evaluations
 from howsure.results.run_source import RunSource
@@ -241,8 +241,7 @@ def _find_texts(sources: Sequence[Source]) -> list[RunSource | LogSource]:
     if without and not selected:
         raise InputError("scores without completions", where=", ".join(without), remedy=_REMEDY)
     if without:
-        line = f"{', '.join(without)}: scores without completions: left out"
-        warnings.warn(line, HowsureWarning, stacklevel=4)
+        warn(Note("no-completions", ", ".join(without)), stacklevel=4)
     return selected
 
 

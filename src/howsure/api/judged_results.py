@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
@@ -14,8 +13,9 @@ import numpy as np
 
 from howsure.api.result_selection import ReviewedEvaluations
 from howsure.errors import HowsureWarning, InputError
+from howsure.notes import Note, ignore_notes, warn
 from howsure.results.evaluations import Evaluations, read
-from howsure.results.run_source import JUDGED, list_judged_sources
+from howsure.results.run_source import list_judged_sources
 from howsure.results.sources import Data
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
@@ -47,13 +47,8 @@ __all__ = [
     "warn_of_correction",
 ]
 
-#: Note on scores of which a report has corrected the most important ones; the place is for the names of benchmarks.
-CORRECTED = (
-    "the scores are a judge's; {}people's labels correct the headline, the table and figure of scores, and the section "
-    "on the judge, and everything else is of the judge's own scores"
-)
-#: The same where there are labels, and no score that they correct.
-TOO_FEW_LABELS = "the scores are a judge's opinion: the labels are too few to correct the score of any model"
+#: Code of the note on scores that a judge gave.
+_OPINION = "judge-opinion"
 #: Judged completions, or verdicts on them, of one benchmark.
 OfQuestions = TypeVar("OfQuestions", "JudgedCompletions", "VerdictTable")
 
@@ -356,7 +351,7 @@ def summarize_judges(data: Evaluations, labels: str | Path | None = None) -> dic
     return {benchmark: each[0] for benchmark, each in summaries.items() if len(each) == 1}
 
 
-def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -> list[str]:
+def state_correction(notes: Sequence[Note], judges: Mapping[str, JudgeSummary]) -> list[Note]:
     """Return the notes of results, with what labels correct in place of the one that scores are a judge's opinion.
 
     Parameters
@@ -369,19 +364,22 @@ def state_correction(notes: Sequence[str], judges: Mapping[str, JudgeSummary]) -
     from howsure.reporting.formatting import join_names
 
     if any(one.is_table and one.completions.n_labels.any() for one in judges.values()):
-        notes = [*notes, JUDGED]
+        notes = [*notes, Note(_OPINION)]
     corrected = [name for name, one in judges.items() if one.is_corrected]
     if not corrected:
-        has_labels = any(one.completions.n_labels.any() for one in judges.values())
-        return [line.replace(JUDGED, TOO_FEW_LABELS) if has_labels else line for line in notes]
-    others = f"on {join_names(corrected)}, " if len(corrected) < len(judges) else ""
-    return [line.replace(JUDGED, CORRECTED.format(others)) for line in notes]
+        if not any(one.completions.n_labels.any() for one in judges.values()):
+            return list(notes)
+        code, facts = "too-few-labels", {}
+    else:
+        code = "judge-corrected"
+        facts = {"where": f"on {join_names(corrected)}, " if len(corrected) < len(judges) else ""}
+    return [replace(note, code=code, facts=facts, parts=()) if note.code == _OPINION else note for note in notes]
 
 
 def warn_of_correction(results: Evaluations, judges: Mapping[str, JudgeSummary]) -> None:
     """Raise the warning that scores are a judge's opinion, with what a report with these judges corrects."""
-    for line in state_correction([line for line in results.notes() if JUDGED in line], judges):
-        warnings.warn(line, HowsureWarning, stacklevel=3)
+    for note in state_correction([note for note in results.notes() if note.code == _OPINION], judges):
+        warn(note, stacklevel=3)
 
 
 def plan_verdicts(
@@ -545,12 +543,9 @@ def _check_scales(judged: JudgedCompletions, labels: str | Path) -> None:
         raise InputError(what, where=str(labels), remedy=remedy)
 
 
-@contextmanager
-def ignore_opinion() -> Iterator[None]:
-    """Raise no warning that scores are a judge's opinion, which people's labels correct here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", f".*{re.escape(JUDGED)}", HowsureWarning)
-        yield
+def ignore_opinion() -> AbstractContextManager[None]:
+    """Issue no note that scores are a judge's opinion, which people's labels correct here."""
+    return ignore_notes(_OPINION)
 
 
 def _select_questions(parts: Sequence[OfQuestions], data: CellsLike) -> list[OfQuestions]:

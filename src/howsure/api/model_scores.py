@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -16,7 +15,8 @@ from howsure.api.result_selection import (
     select_with_models,
     warn_of_left_out,
 )
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, to_cells, to_runs
 from howsure.results.sources import Data
 from howsure.results.table_names import is_running_number
@@ -273,18 +273,15 @@ def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
     if not is_allowed:
         check_two_models(a, b, where="compare")
     elif a == b:
-        line = f"{a} is compared with itself: the difference is 0, and its interval is that of two runs of the model; "
-        line += "howsure providers --other PATH compares results of one model from two places"
-        warnings.warn(line, HowsureWarning, stacklevel=3)
+        warn(Note("same-model", facts={"model": a}), stacklevel=3)
 
 
 def _warn_of_equal_results(benchmarks: Iterable[Cells], a: str, b: str) -> None:
     """Say on which benchmarks two names have the same scores of all questions, which are many and differ."""
     names = [cells.benchmark for cells in benchmarks if group_equal_models(cells.select([a, b]))]
     if names:
-        line = f"{a} and {b} have the same scores on every question of {list_first(names)}: "
-        line += "if both are results of one model under two names, their difference says nothing"
-        warnings.warn(line, HowsureWarning, stacklevel=3)
+        facts = {"a": a, "b": b, "names": list_first(names)}
+        warn(Note("equal-models", benchmarks=tuple(names), facts=facts), stacklevel=3)
 
 
 def pairs(
@@ -472,9 +469,8 @@ def _warn_of_single_runs(runs_of: Sequence[Sequence[Cells]]) -> None:
     """Say that benchmarks of one run each, such as tables that are named by their day, may be runs of one."""
     single = [runs[0] for runs in runs_of if len(runs) == 1 and runs[0].n.max(initial=0) == 1]
     if len(single) > 1 and len({(cells.models, cells.questions) for cells in single}) == 1:
-        names = list_first([cells.benchmark for cells in single])
-        line = f"{names} have one run each of the same models and questions: --as-benchmark NAME makes them runs of one"
-        warnings.warn(line, HowsureWarning, stacklevel=3)
+        names = tuple(cells.benchmark for cells in single)
+        warn(Note("single-runs", benchmarks=names, facts={"names": list_first(names)}), stacklevel=3)
 
 
 def combine(
@@ -541,14 +537,10 @@ def _warn_of_same_questions(benchmarks: Sequence[Cells]) -> None:
     pairs_of = [(i, j) for i, j in itertools.combinations(range(len(ids)), 2) if len(ids[i] & ids[j]) > 1]
     if pairs_of:
         (i, j), n_others = pairs_of[0], len(pairs_of) - 1
-        both = f"{benchmarks[i].benchmark} and {benchmarks[j].benchmark}"
-        what = f"{both} have {len(ids[i] & ids[j]):,} question ids in common"
-        if n_others:
-            what += inflect_text(f", and so [has|have] {n_others:,} other [pair|pairs] of benchmarks", n_others)
-        remedy = "--as-benchmark NAME makes them one benchmark, and --benchmark leaves one of them out"
-        warnings.warn(
-            f"{what}; if these are the same questions, they count twice: {remedy}", HowsureWarning, stacklevel=3
-        )
+        names = benchmarks[i].benchmark, benchmarks[j].benchmark
+        others = inflect_text(f", and so [has|have] {n_others:,} other [pair|pairs] of benchmarks", n_others)
+        facts = {"first": names[0], "second": names[1], "others": others if n_others else ""}
+        warn(Note("common-questions", benchmarks=names, n=len(ids[i] & ids[j]), facts=facts), stacklevel=3)
 
 
 def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from howsure.api.prompt_results import PromptResults, ProxyChecks
 from howsure.api.result_selection import select_with_models
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, read, to_cubes
 from howsure.results.sources import Data
 from howsure.stats import prompts as statistics
@@ -575,7 +575,8 @@ def _with_variants(data: CubesLike, *, stacklevel: int = 3) -> list[Cube]:
         )
         raise InputError(what, where=names, remedy=f"sample several{column}")
     if single:
-        warnings.warn(f"{names} left out: {what}", HowsureWarning, stacklevel=stacklevel)
+        benchmarks = tuple(cube.benchmark for cube in single)
+        warn(Note("single-variant", names, benchmarks, facts={"what": what}), stacklevel=stacklevel)
     return several
 
 

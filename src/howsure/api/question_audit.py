@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, read, to_answers
 from howsure.results.sources import Data
 from howsure.stats import questions
@@ -249,8 +249,7 @@ def answer_sets(
 
     merged = {name: merge(counts) for name, counts in answers.items()}
     if n_unread := getattr(matcher, "n_unread", 0):
-        line = f"{n_unread:,} replies of the judge could not be read; these answers count as different"
-        warnings.warn(line, HowsureWarning, stacklevel=2)
+        warn(Note("unread-judge-replies", n=n_unread))
     return merged
 
 

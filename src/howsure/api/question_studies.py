@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from howsure.api.model_scores import CellsLike
 from howsure.api.result_selection import list_first
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import to_answers, to_cells
 from howsure.results.sources import Data
 from howsure.stats import questions as question_statistics
@@ -257,7 +257,7 @@ def apply_to_binary(data: CellsLike, compute: Callable[[Cells], OneResult], what
         line = f"{what} needs scores of 0 and 1; not so {list_first(others)}"
         if not binary:
             raise InputError(line, remedy="choose a scorer that gives 0 or 1 with --scorer")
-        warnings.warn(f"{line}: left out", HowsureWarning, stacklevel=3)
+        warn(Note("not-binary", facts={"what": what, "others": list_first(others)}), stacklevel=3)
     return [compute(cells) for cells in binary]
 
 

@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 
 from howsure.api.result_selection import check_two_models, list_first
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, open_or_list, read, to_cells
 from howsure.results.sources import check_no_mapping
 from howsure.safe_text import escape_control_characters
@@ -403,11 +404,8 @@ def _name_alike(new: list[Cells], old: list[Cells]) -> tuple[list[Cells], list[C
     if len(new) == len(old) == 1 and new[0].benchmark != old[0].benchmark:
         common = len(set(new[0].questions) & set(old[0].questions))
         if common:
-            line = (
-                f"{new[0].benchmark} of the candidate and {old[0].benchmark} of the baseline have "
-                f"{_count(common, 'question id')} in common, and are compared as one benchmark"
-            )
-            warnings.warn(line, HowsureWarning, stacklevel=5)
+            facts = {"first": f"{new[0].benchmark} of the candidate", "second": f"{old[0].benchmark} of the baseline"}
+            warn(Note("compared-as-one", n=common, facts=facts), stacklevel=5)
             return [replace(new[0], benchmark=old[0].benchmark)], old
     return new, old
 
@@ -483,9 +481,7 @@ def _pair_variants(
     cubes = [_find_cube(source, cells) for source, cells in ((data, new), (baseline, old))]
     if cubes[0] is None or cubes[1] is None:
         if set(new.variants) != set(old.variants):
-            _warn_of_variants(
-                f"prompt variants of candidate and baseline are not known to be the same on {old.benchmark}"
-            )
+            _warn_of_variants("unknown-variants", old.benchmark)
         return new, old, 1, False
     if new_label not in cubes[0].models or old_label not in cubes[1].models:  # every generation of it failed
         return new, old, 1, False
@@ -494,10 +490,12 @@ def _pair_variants(
     if not common:
         is_own = False
         if sides[0] and sides[1]:
-            names = f"{list_first(sides[0])} of the candidate, {list_first(sides[1])} of the baseline"
             is_own = has_own_variants(cubes[0], new_label, cubes[1], old_label)
-            own = f"each question of {old.benchmark} has prompt variants of its own"
-            _warn_of_variants(own if is_own else f"no prompt variant of {old.benchmark} is common to both ({names})")
+            if is_own:
+                _warn_of_variants("own-variants", old.benchmark)
+            else:
+                names = {"candidate": list_first(sides[0]), "baseline": list_first(sides[1])}
+                _warn_of_variants("no-common-variant", old.benchmark, **names)
         return new, old, 1, is_own
     more = _warn_of_one_sided(sides[0], sides[1], old.benchmark)
     if len(sides[1]) < 2 and not more:
@@ -508,16 +506,13 @@ def _pair_variants(
 
 def _warn_of_one_sided(candidate: Sequence[str], baseline: Sequence[str], benchmark: str) -> bool:
     """Warn of prompt variants that one side has alone; return whether the candidate has some."""
-    lines = {
-        "that only the candidate has are not compared": [name for name in candidate if name not in baseline],
-        "that only the baseline has are missing generations of the candidate": [
-            name for name in baseline if name not in candidate
-        ],
+    only = {
+        "variants-of-candidate-only": [name for name in candidate if name not in baseline],
+        "variants-of-baseline-only": [name for name in baseline if name not in candidate],
     }
-    for what, names in lines.items():
+    for code, names in only.items():
         if names:
-            line = f"prompt variants {what} on {benchmark}: {list_first(names)}"
-            warnings.warn(line, HowsureWarning, stacklevel=8)
+            warn(Note(code, benchmark, (benchmark,), len(names), {"variants": list_first(names)}), stacklevel=8)
     return not set(candidate) <= set(baseline)
 
 
@@ -530,10 +525,9 @@ def _find_cube(data: CellsLike, cells: Cells) -> Cube | None:
     return (named or cubes)[0] if named or len(cubes) == 1 else None
 
 
-def _warn_of_variants(what: str) -> None:
+def _warn_of_variants(code: str, benchmark: str, **facts: object) -> None:
     """Warn that scores are compared over all variants of each side."""
-    line = f"{what}: each side is the mean over its own variants, and a change may be that of the prompt"
-    warnings.warn(line, HowsureWarning, stacklevel=8)
+    warn(Note(code, benchmark, (benchmark,), facts=facts), stacklevel=8)
 
 
 def _warn_of_other_questions(data: CellsLike, baseline: CellsLike) -> None:
@@ -541,11 +535,9 @@ def _warn_of_other_questions(data: CellsLike, baseline: CellsLike) -> None:
     if not isinstance(data, Evaluations) or not isinstance(baseline, Evaluations):
         return
     paths = {_resolve(source.path) for source in baseline.sources} & {_resolve(source.path) for source in data.sources}
-    same = [
-        f"{path} is both baseline and candidate: give another path for one of them" for path in sorted(paths - {""})
-    ]
-    for line in [*same[:1], *data.list_differences(baseline)]:
-        warnings.warn(line, HowsureWarning, stacklevel=4)
+    same = [Note("same-path", path) for path in sorted(paths - {""})]
+    for note in [*same[:1], *data.list_differences(baseline)]:
+        warn(note, stacklevel=4)
 
 
 def _resolve(path: str | Path) -> str:
@@ -560,8 +552,7 @@ def _warn_of_left_out(new: Sequence[Cells], old: Sequence[Cells], labels: Sequen
     models = sorted({model for cells in new for model in cells.models}.difference(labels))
     for kind, names in (("benchmark", benchmarks), ("model", models)):
         if names:
-            line = f"the baseline has no {kind} {list_first(names)}: these results of the candidate are not compared"
-            warnings.warn(line, HowsureWarning, stacklevel=5)
+            warn(Note("not-in-baseline", facts={"kind": kind, "names": list_first(names)}), stacklevel=5)
 
 
 def describe_gate(gate: Gate, n_analyses: int = 1) -> Iterator[str]:

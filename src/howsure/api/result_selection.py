@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, read
 from howsure.results.run_source import RunSource
 from howsure.results.sources import Data, Source
@@ -69,8 +70,8 @@ def warn_of_left_out(parts: Sequence[Cells | Cube], models: Sequence[str], *, st
     if others:
         described = [f"{part.benchmark} (has {list_first(part.models)})" for part in others]
         which = "both models" if len(models) > 1 else models[0]
-        line = f"benchmarks without results of {which} are left out: {list_first(described)}"
-        warnings.warn(line, HowsureWarning, stacklevel=stacklevel + 1)
+        facts = {"models": which, "benchmarks": list_first(described)}
+        warn(Note("benchmarks-without-models", facts=facts), stacklevel=stacklevel + 1)
 
 
 def list_first(names: Sequence[str]) -> str:
@@ -118,9 +119,9 @@ class ReviewedEvaluations(Evaluations):
         """Return how often each model gave each answer to the questions that are not rejected."""
         return {name: self._select(one) for name, one in self.all_questions.answers().items()}
 
-    def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[str]:
-        """Return what the results should be read with, and which questions are excluded; see `Evaluations.notes`."""
-        excluded = [line for line in self._selection[1] if benchmark is None or line.startswith(f"{benchmark}: ")]
+    def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[Note]:
+        """Return the notes of the results, and on the questions that are excluded; see `Evaluations.notes`."""
+        excluded = [note for note in self._selection[1] if benchmark in {None, *note.benchmarks}]
         return [*self.all_questions.notes(benchmark, has_folders=has_folders), *excluded]
 
     def verdicts(self) -> dict[str, dict[str, Decision]]:
@@ -131,13 +132,13 @@ class ReviewedEvaluations(Evaluations):
         return result
 
     @cached_property
-    def _selection(self) -> tuple[list[Cells], list[str]]:
-        """Cells without the rejected questions, and a line on each benchmark that lost some."""
+    def _selection(self) -> tuple[list[Cells], list[Note]]:
+        """Cells without the rejected questions, and notes on each benchmark."""
         cells, notes = verdicts.exclude(
             self.all_questions.cells(), self._verdicts, corrected_at=_find_correction_time(self.sources)
         )
-        for line in notes:
-            warnings.warn(line, HowsureWarning, stacklevel=4)
+        for note in notes:
+            warn(note, stacklevel=4)
         return cells, notes
 
     def _select(self, part: Part) -> Part:
@@ -188,19 +189,18 @@ def read_corrections(file: str | Path) -> Callable[[Path], dict[tuple[str, str],
             remedy = "is it the right file of verdicts? A question whose text or target has changed needs a new verdict"
             raise InputError(f"no right answer in {file} is for a question here", where=str(folder), remedy=remedy)
         n_elsewhere = len(answers.keys() - {one.key for one in views})
-        lines = [f"{folder}: {len(targets)} of {len(views)} targets replaced by answers of reviewers"]
+        where = str(folder)
+        warn(Note("targets-replaced", where, n=len(targets), facts={"total": len(views)}))
         if n_elsewhere:
-            lines.append(f"answers for questions that are not here: {n_elsewhere}")
+            warn(Note("answers-elsewhere", where, n=n_elsewhere))
         others = [decisions[one.key] for one in views if one.key in decisions and one.key not in answers]
         n_differ = sum(one.needs_adjudication for one in others)
         if n_without := sum(one.is_rejected and not one.needs_adjudication for one in others):
-            lines.append(f"rejected questions that keep their target, because no right answer is given: {n_without}")
+            warn(Note("rejected-without-answer", where, n=n_without))
         if n_differ:
-            what = "questions that keep their target, because reviewers differ in the verdict or in the right answer"
-            lines.append(f"{what}: {n_differ} (howsure review --adjudicate decides)")
+            warn(Note("reviewers-differ-in-answer", where, n=n_differ))
         if n_rejected := sum(one.is_rejected for one in others):
-            lines.append(f"--exclude beside --scorer NAME+corrected leaves out {n_rejected} of these, and no others")
-        warnings.warn("; ".join(lines), HowsureWarning, stacklevel=2)
+            warn(Note("rejected-keep-target", where, n=n_rejected))
         return targets
 
     return find_targets

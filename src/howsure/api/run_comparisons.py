@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,8 @@ import numpy as np
 from howsure.api.generation_list import select_generations
 from howsure.api.model_scores import CellsLike
 from howsure.api.result_selection import list_first
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, to_cells, to_runs
 from howsure.results.sources import Data
 from howsure.safe_text import inflect_text
@@ -120,8 +120,7 @@ def curve(
         )
         raise InputError(f"{what}: {list_first(models)}", where="curve", remedy=remedy)
     if others:
-        line = f"no checkpoint of a curve, left out: {list_first(sorted(others))}"
-        warnings.warn(line, HowsureWarning, stacklevel=2)
+        warn(Note("no-checkpoint", n=len(others), facts={"models": list_first(sorted(others))}))
     return Results(tuple(results))
 
 
@@ -411,8 +410,7 @@ def _name_alike(first: dict[str, list[Cells]], second: dict[str, list[Cells]]) -
     ids, other_ids = ({question for run in each for question in run.questions} for each in (runs, other_runs))
     if not (common := len(ids & other_ids)):
         return second
-    line = f"{name} and {other} have {common} question [id|ids] in common, and are compared as one benchmark"
-    warnings.warn(inflect_text(line, common), HowsureWarning, stacklevel=3)
+    warn(Note("compared-as-one", n=common, facts={"first": name, "second": other}), stacklevel=3)
     return {name: [replace(run, benchmark=name) for run in other_runs]}
 
 
@@ -475,8 +473,7 @@ def greedy(data: CellsLike, *, runs: int = 10, level: float = 0.95) -> Results:
     if not results:
         raise InputError(what, where="greedy", remedy=remedy)
     if alone:
-        warnings.warn(f"greedy: {what}, left out; {remedy}", HowsureWarning, stacklevel=2)
+        warn(Note("greedy-alone", n=len(alone), facts={"models": list_first(sorted(alone))}))
     if without:
-        line = f"no model has a greedy run beside its sampled ones on {list_first(without)}"
-        warnings.warn(f"greedy: {line}: left out", HowsureWarning, stacklevel=2)
+        warn(Note("no-greedy-run", benchmarks=tuple(without), facts={"names": list_first(without)}))
     return Results(tuple(results))

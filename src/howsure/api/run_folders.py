@@ -13,6 +13,7 @@ from howsure.api.report_facts import count_usage, list_facts
 from howsure.api.result_selection import ReviewedEvaluations, open_results, read_corrections, select_variant_cubes
 from howsure.benchmarks import is_inspect_task
 from howsure.errors import HowsureWarning, InputError
+from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, read
 from howsure.results.sources import Data
 from howsure.stats.core.cells import Cells
@@ -177,7 +178,7 @@ def _sample_reference_first(
         warnings.simplefilter("ignore", HowsureWarning)  # the run has just printed them
         n_star_of, sentences = find_enough_variants(experiment, read(folder))
     for sentence in sentences:
-        warnings.warn(sentence, HowsureWarning, stacklevel=3)
+        warn(Note("enough-variants", facts={"text": sentence}), stacklevel=3)
     rest = limit_other_models(experiment, n_star_of)
     return code if rest is None else max(code, run_experiment(rest, folder, retry=retry, lines=lines))
 
@@ -202,8 +203,7 @@ def _sample_and_judge(experiment: Experiment, folder: Path, *, retry: bool, line
         return code
     rest = judge_run.limit_budget(experiment.budget, folder) if judge.budget is None else experiment.budget
     if rest is None:
-        message = f"{folder}: the budget is spent, so nothing is judged; raise it and run again"
-        warnings.warn(message, HowsureWarning, stacklevel=3)
+        warn(Note("budget-spent", str(folder)), stacklevel=3)
         return code
     judged, _ = judge_run.judge_folder(folder, judge, rest, is_default=True, retry=retry, lines=lines)
     return judged if judged == INTERRUPTED else max(code, judged)
@@ -373,8 +373,8 @@ def _collect_report_data(
         manifests=manifests,
         facts=list(list_facts(results.sources, manifests, results.benchmarks)) if facts else (),
         usage=count_usage(results.sources) if facts else {},
-        source_warnings=state_correction(results.notes(has_folders=False), judges),
-        warnings_by_benchmark={
+        source_notes=state_correction(results.notes(has_folders=False), judges),
+        notes_by_benchmark={
             name: state_correction(
                 results.notes(name, has_folders=False), {name: judges[name]} if name in judges else {}
             )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +34,8 @@ from howsure.benchmarks.lm_eval_index import (
 )
 from howsure.benchmarks.lm_eval_scorer import TaskDocument, TaskScore, build_task_scorer, choose_score
 from howsure.benchmarks.question import Benchmark, Prompt, Question
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
+from howsure.notes import Note, warn
 
 __all__ = ["OPTIONS", "describe_task", "is_task_name", "load_task"]
 
@@ -380,8 +380,7 @@ def _convert_settings(given: Mapping[str, object]) -> dict[str, object]:
 def _warn_of_choices(
     name: str, loaded: Sequence[LoadedTask], scores: Mapping[str, TaskScore], options: Mapping[str, object]
 ) -> None:
-    """Say in one line which filter and metric give the score where the task has several, and what differs."""
-    notes = []
+    """Say which filter and metric give the score where the task has several, and what differs."""
     first = next(iter(scores.values()))
     open_choices = [
         (key, chosen, others)
@@ -392,18 +391,15 @@ def _warn_of_choices(
         if others and key not in options
     ]
     for key, chosen, others in open_choices:
-        notes.append(f"the score is that of the {key} {chosen}, not {' or '.join(others)} (choose with the key {key})")
+        facts = {"key": key, "chosen": chosen, "others": " or ".join(others)}
+        warn(Note("task-choice", name, facts=facts), stacklevel=3)
     if not first.higher_is_better:
-        notes.append(f"a lower {first.metric} is better, and a better model has a lower score here")
+        warn(Note("lower-is-better", name, facts={"metric": first.metric}), stacklevel=3)
     if options.get("num_fewshot") and all(one.task.config.num_fewshot == 0 for one in loaded):
-        notes.append("the task sets num_fewshot to 0, and as in lm-eval this is not changed")
+        warn(Note("zero-shot-task", name), stacklevel=3)
     repeats = max(one.task.config.repeats for one in loaded)
     if repeats > 1:
-        notes.append(
-            f"lm-eval samples each question {repeats} times and scores them together; here each is scored alone"
-        )
-    if notes:
-        warnings.warn(f"{name}: {'; '.join(notes)}", HowsureWarning, stacklevel=3)
+        warn(Note("task-repeats", name, n=repeats), stacklevel=3)
 
 
 def _build_source(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,15 +27,15 @@ from howsure.benchmarks.question_rows import (
     sample_per_stratum,
 )
 from howsure.benchmarks.row_fields import select_rows
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext
+from howsure.notes import Note, warn
 from howsure.rows.table_files import PlacedRow, read_regular_file, read_rows
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 
 __all__ = [
     "FILE_KEYS",
-    "NO_SCORER",
     "FileSpec",
     "build_benchmark",
     "complete_file_spec",
@@ -48,8 +47,8 @@ __all__ = [
 
 #: Scorer of answers that are texts, where none is named.
 DEFAULT_SCORER = "normalised"
-#: Part of the warning that another scorer reads such targets.
-NO_SCORER = "no scorer is named"
+#: Keys of the source of a benchmark that have the sentences of its notes.
+_KEYS_OF_NOTES = {"rows-left-out": "left_out", "odd-rows": "odd"}
 _CHOICE_TEMPLATE = "{question}\n{choices}"
 #: Scorers that compare an answer with the text of the target.
 _TEXT_SCORERS = ("normalised", "exact", "contains", "f1", "maths", "list", "yes-no")
@@ -165,7 +164,7 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     spec, by_name = complete_file_spec(spec, base)
     if by_name:
         taken = ", ".join(f"{key}: {_write_names(names)}" for key, names in by_name.items())
-        warnings.warn(f"{spec['file']}: fields are taken by their names: {taken}", HowsureWarning, stacklevel=3)
+        warn(Note("fields-by-name", str(spec["file"]), facts={"fields": taken}), stacklevel=3)
     parsed = parse_file_spec(spec)
     path = base / parsed.keys["file"]
     content = _read_bytes(path, parsed.keys["file"])
@@ -180,13 +179,13 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
     if not parsed.form.choice_fields:
         first_row = next(iter(read_rows(path, content, where=parsed.keys["file"], what="benchmark")), ("", {}))[1]
-        for what in (
+        for note in (
             _describe_unseen_choices(spec, first_row, benchmark.questions)
             or _describe_better_scorer(spec, benchmark.questions),
             _describe_target_object(first_row, parsed.form, benchmark.questions[0].target),
         ):
-            if what:
-                warnings.warn(f"{parsed.keys['file']}: {what}", HowsureWarning, stacklevel=3)
+            if note is not None:
+                warn(replace(note, where=parsed.keys["file"]), stacklevel=3)
     # The manifest has names of files, not the folders of this machine.
     names: dict[str, str] = {key: Path(parsed.keys[key]).name for key in ("file", "shots_file") if key in parsed.keys}
     source = {**benchmark.source, **names, "kind": "file", "sha256": hashlib.sha256(content).hexdigest()}
@@ -207,23 +206,22 @@ def suggest_scorer(questions: Sequence[Question]) -> str | None:
     return "yes-no" if _YES_NO.issuperset(map(str.casefold, targets)) else None
 
 
-def _describe_better_scorer(spec: Mapping[str, object], questions: Sequence[Question]) -> str:
-    """Return what says that another scorer than the default reads such targets, if the spec names none; or ""."""
+def _describe_better_scorer(spec: Mapping[str, object], questions: Sequence[Question]) -> Note | None:
+    """Return a note that another scorer than the default reads such targets, if the spec names none."""
     better = suggest_scorer(questions)
     if better is None or not {"scorer", "answer"}.isdisjoint(spec):
-        return ""
+        return None
     kind = "a number" if better == "numeric" else "yes or no"
-    what = f"every right answer is {kind}, and {NO_SCORER}: {DEFAULT_SCORER} reads an answer as a text"
-    return f"{what}; write scorer: {better}, or scorer: {DEFAULT_SCORER} to keep it"
+    return Note("text-scorer", facts={"kind": kind, "default": DEFAULT_SCORER, "better": better})
 
 
 def _describe_unseen_choices(
     spec: Mapping[str, object], row: Mapping[str, object], questions: Sequence[Question]
-) -> str:
-    """Return what says that the questions seem to have choices that no model sees, and how to name them; or ""."""
+) -> Note | None:
+    """Return a note that the questions seem to have choices that no model sees, and how to name them."""
     n_listed = sum(len(_LABEL_IN_TEXT.findall(question.text)) > 1 for question in questions)
     if 2 * n_listed >= len(questions) or "{" in str(spec["question"]):  # the questions show their choices
-        return ""
+        return None
     if "scorer" not in spec and "answer" not in spec:
         targets = _parse_names(spec, "target") if "target" in spec else []
         names = {name: own for name, own in _fold_names(row).items() if own not in targets}
@@ -232,24 +230,22 @@ def _describe_unseen_choices(
         if series:
             written = _write_names(series)
             key = f"correct: FIELD, incorrect: {written}" if series is wrong else f"choices: {written}"
-            what = f"the fields {written} are named as choices are, and models do not see them"
-            return f"{what}; name them: {key}, or name a scorer, such as normalised, if answers are open"
+            return Note("unseen-choices", facts={"fields": written, "key": key})
     is_letter = all(len(question.target) == 1 and "A" <= question.target <= "Z" for question in questions)
     if not is_letter or len({question.target for question in questions}) == 1:
-        return ""
-    return f"every right answer is a letter and the questions have no choices, so that models see none; {_NAME_CHOICES}"
+        return None
+    return Note("letters-without-choices", facts={"remedy": _NAME_CHOICES})
 
 
-def _describe_target_object(row: Mapping[str, object], form: RowFormat, target: str) -> str:
-    """Return what says that the targets are objects, as JSON, which no answer equals; or ""."""
+def _describe_target_object(row: Mapping[str, object], form: RowFormat, target: str) -> Note | None:
+    """Return a note that the targets are objects, as JSON, which no answer equals."""
     for name in form.target_fields:
         value = row.get(name)
         is_text = target.startswith("{") and form.kind.partition(":")[0] in _TEXT_SCORERS
         if isinstance(value, Mapping) and value and is_text:
             short = target if len(target) <= 60 else f"{target[:57]}..."
-            what = f"the right answers in {name} are objects, such as {short}, and no answer equals their text"
-            return f"{what}; name a field of theirs: target: {name}.{next(iter(value))}"
-    return ""
+            return Note("target-object", facts={"name": name, "example": short, "field": next(iter(value))})
+    return None
 
 
 def _write_names(names: str | Sequence[str]) -> str:
@@ -377,8 +373,8 @@ def build_benchmark(spec: FileSpec, rows: Iterable[PlacedRow], *, shot_rows: Ite
     if not parsed.questions:
         remedy = "give a file with one row per question"
         raise parsed.first_error or InputError("no questions in the file", where=file, remedy=remedy)
-    for text in filter(None, (parsed.describe_left_out(), parsed.describe_odd())):
-        warnings.warn(f"{file}: {text}", HowsureWarning, stacklevel=3)
+    for note in parsed.list_notes():
+        warn(replace(note, where=file), stacklevel=3)
     if spec.per_stratum is not None:
         sample_per_stratum(parsed, spec.per_stratum)
     demonstrations: tuple[Demonstration, ...] = ()
@@ -397,9 +393,7 @@ def build_benchmark(spec: FileSpec, rows: Iterable[PlacedRow], *, shot_rows: Ite
     source = {key: value for key, value in keys.items() if key != "answer"} | {"name": name, "scorer": form.kind}
     if form.choice_fields:
         source["choices"] = ", ".join(form.choice_fields)
-    for key, text in (("left_out", parsed.describe_left_out()), ("odd", parsed.describe_odd())):
-        if text:
-            source[key] = text
+    source |= {_KEYS_OF_NOTES[note.code]: note.text for note in parsed.list_notes()}
     is_open = not any(question.choices for question in parsed.questions)
     kind = keys.get("scorer_without_choices", form.kind) if is_open else form.kind
     return Benchmark(

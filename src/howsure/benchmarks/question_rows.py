@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from howsure.benchmarks.question import (
@@ -21,6 +21,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.directions import CARDINAL, DIRECTIONS, extract_direction
 from howsure.extraction.multiple_choice import extract_choice
 from howsure.extraction.numbers import canonical_number, extract_number
+from howsure.notes import Note
 from howsure.rows.table_files import PlacedRow
 from howsure.scorers.drop import list_accepted_answers
 from howsure.scorers.registry import SCORERS
@@ -115,14 +116,13 @@ class ParsedRows:
             values = getattr(self, name)
             setattr(self, name, [value for value, fits in zip(values, fitting, strict=False) if fits])
 
-    def describe_left_out(self) -> str:
-        """Return how many rows are left out, why, and which are the first of them; empty when none is."""
-        n = sum(map(len, self.left_out.values()))
-        return f"{n} of {n + len(self.questions)} rows are left out: {_list_places(self.left_out)}" if n else ""
-
-    def describe_odd(self) -> str:
-        """Return how many rows are kept although they are odd, and why; empty when none is."""
-        return f"kept, but odd: {_list_places(self.odd)}" if self.odd else ""
+    def list_notes(self) -> Iterator[Note]:
+        """Yield notes on the rows that are left out, and on those that are kept although they are odd."""
+        if n := sum(map(len, self.left_out.values())):
+            facts = {"left_out": n, "total": n + len(self.questions), "reasons": _list_places(self.left_out)}
+            yield Note("rows-left-out", n=n, facts=facts)
+        if n := sum(map(len, self.odd.values())):
+            yield Note("odd-rows", n=n, facts={"reasons": _list_places(self.odd)})
 
 
 def _list_places(reasons: Mapping[str, Sequence[str]]) -> str:

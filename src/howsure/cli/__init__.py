@@ -8,6 +8,7 @@ setup_commands      init, doctor, completion
 sampling_commands   plan, noise, run, benchmarks, prompts, paraphrase
 file_commands       report, preview, convert, rescore, review
 reference_commands  explain, skill
+messages            errors, warnings and notes
 options             options that several commands share, and the results they name
 ==================  ==============================================================
 
@@ -23,7 +24,6 @@ import shlex
 import sys
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from itertools import pairwise
 
 import click
@@ -37,26 +37,27 @@ from howsure.cli import (
     sampling_commands,
     setup_commands,
 )
+from howsure.cli.messages import NotePrinter, print_error
 from howsure.errors import HowsureError, HowsureWarning
-from howsure.safe_text import escape_control_characters, mask_secrets
-
-#: Longest line of an error or a warning, in characters; the middle of longer ones is left out.
-_LONGEST_LINE = 2000
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; wrong use or unreadable input prints one line on stderr and exits with code 2."""
-    warnings.showwarning = partial(_show_warning, printed=set())
+    printer = NotePrinter()
+    warnings.showwarning = printer.show_warning
     warnings.simplefilter("always", HowsureWarning)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal's encoding lacks is escaped
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(args=arguments, standalone_mode=False)
+        try:
+            code = cli.main(args=arguments, standalone_mode=False, obj=printer)
+        finally:
+            printer.flush()
         if sys.stdout is not None:
             sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):
-        _print_error("interrupted")
+        print_error("interrupted")
         code = sampling_commands.INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:  # its message is the help, on stderr as click prints it
         error.show()
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         message = " ".join(error.format_message().split())
         message = message.replace("is not a valid float", "is not a number")
-        _print_error(message.replace("is not a valid integer", "is not a whole number"))
+        print_error(message.replace("is not a valid integer", "is not a whole number"))
         code = 2
     except HowsureError as error:
         _report_error(error, sys.argv[1:] if arguments is None else arguments)
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         named = f"{error.filename}: " if error.filename is not None else "the output cannot be written: "
         _discard_output()
-        _print_error(f"{named}{error.strerror or error}; check the path and the space on the disk")
+        print_error(f"{named}{error.strerror or error}; check the path and the space on the disk")
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -84,10 +85,11 @@ def _report_error(error: HowsureError, arguments: Sequence[str]) -> None:
     """Print an error with the command that reads the input; with `--format json` a refusal is a record too."""
     options = getattr(error, "options", ())
     command = shlex.join(["howsure", *arguments, *options]) if options else ""
-    _print_error(f"{error}: {command}" if command else str(error))
+    print_error(f"{error}: {command}" if command else str(error))
     is_json = any(pair == ("--format", "json") for pair in pairwise(arguments)) or "--format=json" in arguments
-    if is_json and bool(getattr(error, "code", "")):
-        record = {"code": getattr(error, "code", ""), "message": str(error), "command": command}
+    code = getattr(error, "code", "")
+    if is_json and code:
+        record = {"code": code, "message": str(error), "command": command}
         click.echo(json.dumps({"error": record}, indent=1))
 
 
@@ -97,22 +99,6 @@ def _discard_output() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
-
-
-def _print_error(line: str) -> None:
-    """Print a line on stderr, without characters that steer the terminal; do nothing if stderr is closed."""
-    text = escape_control_characters(mask_secrets(line))
-    if len(text) > _LONGEST_LINE:  # a value that is quoted in it is a file of its own
-        text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
-    with contextlib.suppress(OSError, ValueError):
-        print(f"howsure: {text}", file=sys.stderr)
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *_: object, printed: set[str], **__: object) -> None:
-    """Print a warning of this package on stderr, once; drop warnings of other libraries."""
-    if issubclass(category, HowsureWarning) and str(message) not in printed:
-        printed.add(str(message))
-        _print_error(f"warning: {message}")
 
 
 class _CommandGroup(click.Group):

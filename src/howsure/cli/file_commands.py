@@ -21,6 +21,7 @@ from howsure.api.choices import (
     FigureTheme,
     OutputFormat,
 )
+from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
     PATH,
     CommandInputs,
@@ -118,6 +119,7 @@ def report(
         figure_theme=figure_theme,
         progress=_print_progress if sys.stderr.isatty() else None,
     )
+    flush_notes()
     if file.parent != output.parent and output.suffix:
         note = f"several benchmarks: each has a page in the folder {file.parent}, and {output} is not written"
         print(f"howsure: {note}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
+from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
     PATH,
     CommandInputs,
@@ -155,6 +156,7 @@ def gate(
         if old is not None:
             _check_baseline(old, folder, b, metrics, margin=margin, alpha=alpha)
             check_experiment(file, old.results, a=a, b=b)
+        flush_notes(stop_waiting=True)
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
         result = judge(_read_metrics(candidate, metrics), alpha)
@@ -205,6 +207,7 @@ def _print_verdict(result: GateResult, form: OutputFormat, *, list_questions: bo
     """Print the verdicts, below the questions where these are listed."""
     if list_questions or form not in TEXT_FORMATS:
         print_result(result.questions if list_questions else result, form)
+    flush_notes()
     if form in TEXT_FORMATS:
         print(fit_sentences(_escape_lines(str(result)), form))
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
+from howsure.cli.messages import add_verbose, flush_notes
 from howsure.errors import HowsureError, InputError
 from howsure.rows.mapping import SHAPES, Shape
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
@@ -160,6 +161,7 @@ _READ_OPTIONS = (
     click.option(
         "--exclude", type=PATH, metavar="FILE", help="Leave out the questions that the verdicts in this file reject."
     ),
+    add_verbose,
 )
 _VARIANT_OPTIONS = (
     click.option(
@@ -520,7 +522,11 @@ def fit_sentences(text: str, form: OutputFormat) -> str:
 
 
 def print_result(result: Result, form: OutputFormat) -> None:
-    """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV."""
+    """Print a result as a table that fits the terminal, as a table with all columns, as JSON, or as CSV.
+
+    Notes on what was read come first, on stderr.
+    """
+    flush_notes(as_json=form == "json")
     if form in TEXT_FORMATS:
         print(result.fit_text(find_width() if form == "table" else None))
         return

@@ -11,20 +11,22 @@ from howsure.api.choices import OutputFormat
 from howsure.cli.options import add_format, print_result
 
 
-def _complete_columns_and_terms(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the columns and terms that begin so, for a shell that completes them."""
+def _complete_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the columns, terms and codes of notes that begin so, for a shell that completes them."""
+    from howsure.notes import read_templates
     from howsure.reporting.glossary import TERMS, read_columns
 
-    return [name for name in (*read_columns(), *TERMS) if name.startswith(incomplete)]
+    return [name for name in (*read_columns(), *TERMS, *read_templates(), "notes") if name.startswith(incomplete)]
 
 
 @click.command()
-@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM]...", shell_complete=_complete_columns_and_terms)
+@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM|CODE]...", shell_complete=_complete_names)
 @add_format
 def explain(columns: Sequence[str], form: OutputFormat) -> None:
-    """Explain columns of tables, and terms: meaning, unit, formula.
+    """Explain columns of tables, terms, and codes of notes: meaning, unit, formula.
 
     Without a name, all columns that a command prints are listed. Terms are those of the glossary, such as "data noise".
+    Codes are those that --verbose prints; "notes" lists all of them.
     The page under "more" is part of the documentation.
     """
     import howsure as hs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
 from howsure.export import hub_dataset, run_folder
 from howsure.export.hub_dataset import ROW_GROUP, stream_rows
-from howsure.logs.base import UNSCORED, LogReader, Note, ReadOptions
+from howsure.logs.base import UNSCORED, LogReader, ReadOptions
 from howsure.logs.log_source import LogSource
+from howsure.notes import Note, warn
 from howsure.rescoring.agreement import Agreements
 from howsure.rescoring.rescore import compare_scores, rescore
 from howsure.results.evaluations import Evaluations
@@ -91,13 +91,13 @@ def convert_sources(results: Evaluations, output: Path, form: str | None) -> Res
             _list_logs(sources),
             output,
             options=_read_options(sources),
-            note=_warn,
+            note=warn,
             benchmark=results.benchmark,
         )
     if form in ("eval-arena", *TABLE_FORMS) and output.exists():
         raise InputError("the file exists", where=str(output), remedy="give another name with -o, or remove it")
     if form == "eval-arena":
-        return ExportSummary(form, write_eval_arena(results.cells(), output, note=_warn))
+        return ExportSummary(form, write_eval_arena(results.cells(), output))
     runs = [source for source in sources if isinstance(source, RunSource)]
     if len(runs) != 1 or len(sources) > 1:
         remedy = "give one run folder: howsure convert makes one of logs"
@@ -105,7 +105,7 @@ def convert_sources(results: Evaluations, output: Path, form: str | None) -> Res
     run = runs[0]
     if form == "dataset":
         return ExportSummary(form, hub_dataset.write_dataset(run.path, output, scorer=run.scorer))
-    return ExportSummary(form, write_table(run.path, output, form, scorer=run.scorer, note=_warn))
+    return ExportSummary(form, write_table(run.path, output, form, scorer=run.scorer))
 
 
 def rescore_sources(
@@ -216,7 +216,7 @@ def _convert_to_folders(results: Evaluations, output: Path | None, *texts: str) 
     for reader, path in logs:
         if isinstance(reader, TableLogReader):
             reader.check_texts(path, *texts)
-    run_folder.convert_logs(logs, output, options=_read_options(rest), note=_warn, benchmark=results.benchmark)
+    run_folder.convert_logs(logs, output, options=_read_options(rest), note=warn, benchmark=results.benchmark)
     return [*folders, output], True
 
 
@@ -250,12 +250,7 @@ def _read_options(sources: Sequence[Source]) -> ReadOptions:
     return next((source.options for source in sources if isinstance(source, LogSource)), ReadOptions())
 
 
-def _warn(line: str) -> None:
-    """Issue a warning about data that a form cannot store or a log does not contain."""
-    warnings.warn(line, HowsureWarning, stacklevel=3)
-
-
-def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int:
+def write_eval_arena(cells: Iterable[Cells], output: Path) -> int:
     """Write a line per model and question, `{benchmark_id, model, example_id, pass1, count[, correct]}`.
 
     A line has `correct` if its scores are 0 or 1. The form has no texts, variants or failures.
@@ -266,8 +261,6 @@ def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int
         Cells of each benchmark.
     output
         The file.
-    note
-        Function that is called with each note on data that the form cannot store.
 
     Returns
     -------
@@ -283,15 +276,14 @@ def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int
     with replace_file(output) as new, new.open("wb") as file:
         for one in cells:
             if one.failed is not None and one.failed.any():
-                note(f"{one.benchmark}: {int(one.failed.sum())} failed generations are not in it: they have no score")
+                warn(Note("failed-not-exported", one.benchmark, (one.benchmark,), int(one.failed.sum())))
             if missing := int((one.n == 0).sum()):
-                note(
-                    f"{one.benchmark}: {missing} of {one.n.size} cells have no score, but eval-arena needs all of them"
-                )
+                facts = {"total": one.n.size}
+                warn(Note("cells-without-score", one.benchmark, (one.benchmark,), missing, facts))
             binary = is_binary(one.n, one.total, one.total_sq, one.minimum, one.maximum)
             binary &= one.total == np.round(one.total)
             if graded := int((~binary & (one.n > 1)).sum()):
-                note(f"{one.benchmark}: {graded} cells have scores that are not 0 or 1: only their mean is kept")
+                warn(Note("graded-cells", one.benchmark, (one.benchmark,), graded))
             for i, j in np.argwhere(one.n > 0).tolist():
                 n, total = int(one.n[i, j]), float(one.total[i, j])
                 line: dict[str, Any] = {
@@ -310,7 +302,7 @@ def write_eval_arena(cells: Iterable[Cells], output: Path, *, note: Note) -> int
     return lines
 
 
-def write_table(path: Path, output: Path, form: str, *, note: Note, scorer: str | None = None) -> int:
+def write_table(path: Path, output: Path, form: str, *, scorer: str | None = None) -> int:
     """Write a tidy table of a run folder: a row per generation that was scored or failed, sorted by key.
 
     The table has our columns and texts, and `cluster` where the run has clusters. Completions without a score are left
@@ -322,8 +314,6 @@ def write_table(path: Path, output: Path, form: str, *, note: Note, scorer: str 
         The run folder, and the file.
     form
         "parquet", or "csv", in which a spreadsheet runs no text as a formula; see `safe_text.neutralise_formula`.
-    note
-        Function that is called with a note on the rows that are left out.
     scorer
         Name of the scorer; None for the scores of the run itself.
 
@@ -354,7 +344,7 @@ def write_table(path: Path, output: Path, form: str, *, note: Note, scorer: str 
             else:
                 groups.write_table(scored, row_group_size=ROW_GROUP)
     if left_out:
-        note(f"{left_out} completion{'s' * (left_out > 1)} without a score: left out; howsure rescore gives scores")
+        warn(Note("unscored-not-exported", n=left_out))
     return written
 
 

@@ -19,9 +19,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.errors import InputError, StoreError, describe_omission
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, ReadOptions
+from howsure.errors import InputError, StoreError
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
 from howsure.logs.log_names import DistinctLog, distinguish_logs
+from howsure.notes import Note, as_note, note_omission
 from howsure.results.evaluations import build_benchmarks_error
 from howsure.results.table_log import TABLES
 from howsure.stats.core.results import Columns, Result
@@ -39,8 +40,8 @@ _MAX_ROWS, _MAX_TEXT = 1000, 4 << 20
 #: A day at the beginning of a time; the times of some logs are no such text.
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
-#: Function that takes a note about the log at a path, or about several logs.
-_PathNote = Callable[[Path | None, str], None]
+#: Function that takes a note on the log at a path, or on several logs.
+_PathNote = Callable[[Path | None, Note], None]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def convert_logs(
     output: Path,
     *,
     options: ReadOptions,
-    note: Note,
+    note: Callable[[Note], None],
     benchmark: str | None = None,
 ) -> ConversionSummary:
     """Write all generations of logs to a run folder, with their texts and clusters.
@@ -84,8 +85,8 @@ def convert_logs(
     options
         Options of the readers; texts are read in any case.
     note
-        Function that is called with each note on data that a log does not contain or that were left out, and the path
-        of the log. The manifest also stores the notes.
+        Function that is called with each note on data that a log does not contain or that were left out. The manifest
+        also stores the notes.
     benchmark
         One name for the benchmark of all logs; None keeps their own.
 
@@ -97,15 +98,16 @@ def convert_logs(
     StoreError
         When the folder cannot be written, or another process is writing it.
     """
-    notes: list[str] = []
+    notes: list[Note] = []
     benchmarks_of: dict[Path, tuple[str, ...]] = {}
-    warned: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
-    def add_note(path: Path | None, line: str) -> None:
-        notes.append(f"{path.name}: {line}" if path else line)
-        if path is not None:  # what is said of several logs was said when they were found
-            warned[notes[-1]].update(dict.fromkeys(benchmarks_of.get(path, ())))
-            note(f"{path}: {line}")
+    def add_note(path: Path | None, one: Note) -> None:
+        if path is None:  # such notes were issued when the logs were found
+            notes.append(one)
+            return
+        one = replace(one, benchmarks=one.benchmarks or benchmarks_of.get(path, ()))
+        notes.append(replace(one, where=path.name))
+        note(replace(one, where=str(path)))
 
     distinct = _drop_copies(logs, msgspec.structs.replace(options, texts=True), add_note)
     if benchmark is not None:
@@ -116,9 +118,7 @@ def convert_logs(
             manifest.begin(folder, _build_manifest(distinct, add_note))
             _append_rows(run, distinct, add_note)
             run.compact()
-            manifest.finish(
-                folder, warnings=notes, warned_benchmarks={line: names for line, names in warned.items() if names}
-            )
+            manifest.finish(folder, source_notes=notes)
         return _count_rows(folder)
 
 
@@ -167,12 +167,12 @@ def _drop_copies(logs: Sequence[tuple[LogReader, Path]], options: ReadOptions, n
             if key in distinct:
                 other = distinct[key][1]
                 same = path.resolve() == other.resolve()
-                note(path, "given twice, and read once" if same else f"the same run as {other.name}, and left out")
+                note(path, Note("given-twice") if same else Note("same-run", facts={"other": other.name}))
             else:
                 distinct[key] = reader, path, info
     named, lines = distinguish_logs([DistinctLog(*log, options) for log in distinct.values()])
     for line in lines:
-        note(None, line)
+        note(None, as_note(line))
     return named
 
 
@@ -230,7 +230,8 @@ def _note_differences(
     for name in sorted(first.keys() | other.keys()):
         if first.get(name) != other.get(name):
             stated, before = (_describe_setting(of.get(name)) for of in (other, first))
-            note(log.path, f"{what}: {name} is {stated} here and {before} in a log before it")
+            facts = {"what": what, "name": name, "value": stated, "before": before}
+            note(log.path, Note("other-settings", facts=facts))
 
 
 def _describe_setting(value: object) -> str:
@@ -248,10 +249,10 @@ def _append_rows(run: RunFolder, logs: Sequence[DistinctLog], note: _PathNote) -
     faults: list[InputError] = []
     for log in logs:
         before = dict(last) if len(logs) > 1 else {}
-        lines: list[str] = []
+        notes: list[Note] = []
         n_rows = 0
         try:
-            for batch in _batches(map(log.names.rename, log.reader.rows(log.path, log.options, lines.append))):
+            for batch in _batches(map(log.names.rename, log.reader.rows(log.path, log.options, notes.append))):
                 rows = []
                 n_rows += len(batch)
                 for row in batch:
@@ -267,12 +268,12 @@ def _append_rows(run: RunFolder, logs: Sequence[DistinctLog], note: _PathNote) -
             faults.append(error)
             if len(faults) == len(logs):
                 raise faults[0] from error
-            note(log.path, describe_omission(error))
+            note(log.path, note_omission(error))
         else:
             if not n_rows and not log.options.superseded:
-                lines.append("no samples are kept")
-        for line in lines:
-            note(log.path, line)
+                notes.append(Note("no-samples"))
+        for one in notes:
+            note(log.path, one)
 
 
 def _batches(rows: Iterable[LogRow]) -> Iterator[list[LogRow]]:

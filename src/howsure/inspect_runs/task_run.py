@@ -211,7 +211,7 @@ class LogFollower:
         if logs:
             try:
                 options = msgspec.structs.replace(self._options, texts=False)
-                for _ in self._reader.rows(logs[-1], options, notes.append):
+                for _ in self._reader.rows(logs[-1], options, lambda note: notes.append(note.text)):
                     pass
             except HowsureError as error:
                 notes.append(str(error))

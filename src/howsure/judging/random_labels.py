@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress
@@ -23,8 +22,9 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
 from howsure.judging.judge_run import find_judge, read_prompt_texts, read_target
+from howsure.notes import Note, warn
 from howsure.rows.table_files import read_rows
 from howsure.stats.judges import LabelAgreement, measure_agreement
 from howsure.store import responses, scorer_files
@@ -181,10 +181,8 @@ class LabelFile(NamedTuple):
                 for name, value in zip(KEY, others[0], strict=True)
                 if value not in {"", _NO_GENERATION}
             ]
-            line = (
-                f"{len(others)} of {len(self.labels)} labels left out: {path} has no completion of {', '.join(names)}"
-            )
-            warnings.warn(f"{self.path}: {line}", HowsureWarning, stacklevel=4)
+            facts = {"total": len(self.labels), "path": str(path), "names": ", ".join(names)}
+            warn(Note("labels-of-others", str(self.path), n=len(others), facts=facts), stacklevel=4)
 
     def inclusion(self) -> dict[CompletionKey, float]:
         """Return the inclusion probability of each drawn completion, of its own line or of its label."""
@@ -261,9 +259,7 @@ def read_labels(path: Path, *, missing: bool = False, first_generation: int | No
             n_replaced += earlier is not None and not one.reviewer and earlier.verdict != verdict
             labels[one.completion_key, one.reviewer] = msgspec.structs.replace(one, verdict=verdict)
     if n_replaced:
-        what = f"{n_replaced} {'label is' if n_replaced == 1 else 'labels are'} replaced by a later line that differs"
-        remedy = "where several people labelled, a column reviewer tells them apart, and their mean counts"
-        warnings.warn(f"{path}: {what} and is of the same completion; {remedy}", HowsureWarning, stacklevel=3)
+        warn(Note("labels-replaced", str(path), n=n_replaced), stacklevel=3)
     return LabelFile(path, tuple(sample.values()), labels)
 
 

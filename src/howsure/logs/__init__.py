@@ -12,41 +12,15 @@ from pkgutil import resolve_name
 from howsure.errors import HowsureWarning
 from howsure.logs.base import LogReader
 from howsure.logs.file_formats import FileHead
+from howsure.logs.spec import Form, SpecReader, list_specs
 
-__all__ = ["LOG_READERS", "find_reader", "is_companion", "list_readers"]
+__all__ = ["ENTRY_POINTS", "find_reader", "get_reader", "is_companion", "list_readers"]
 
-#: The class of each reader, in the order in which they are tried. Packages add theirs by entry points of this group.
+#: Packages add readers by entry points of this group.
 ENTRY_POINTS = "howsure.log_readers"
-LOG_READERS = {
-    "inspect": "howsure.logs.inspect.reader:InspectReader",
-    "lm_eval_results": "howsure.logs.lm_eval.results_with_samples:LmEvalResultsReader",
-    "lm_eval": "howsure.logs.lm_eval.reader:LmEvalReader",
-    "helm": "howsure.logs.helm:HelmReader",
-    "lighteval": "howsure.logs.lighteval:LightevalReader",
-    "promptfoo": "howsure.logs.promptfoo:PromptfooReader",
-    "openai_evals": "howsure.logs.openai_evals:OpenAIEvalsReader",
-    "openai_evals_api": "howsure.logs.openai_evals_api:OpenAIEvalsAPIReader",
-    "simple_evals": "howsure.logs.simple_evals:SimpleEvalsReader",
-    "swe_bench": "howsure.logs.swe_bench:SweBenchReader",
-    "terminal_bench": "howsure.logs.terminal_bench:TerminalBenchReader",
-    "deepeval": "howsure.logs.deepeval:DeepEvalReader",
-    "tau_bench": "howsure.logs.tau_bench:TauBenchReader",
-    "tau2_bench": "howsure.logs.tau2_bench:Tau2BenchReader",
-    "evalplus": "howsure.logs.evalplus:EvalPlusReader",
-    "bfcl": "howsure.logs.bfcl:BfclReader",
-    "alpaca_eval": "howsure.logs.alpaca_eval:AlpacaEvalReader",
-    "mt_bench": "howsure.logs.mt_bench:MtBenchReader",
-    "olmes": "howsure.logs.olmes:OlmesReader",
-    "harbor": "howsure.logs.harbor:HarborReader",
-    "verifiers": "howsure.logs.verifiers:VerifiersReader",
-    "opencompass": "howsure.logs.opencompass:OpenCompassReader",
-    "mlflow": "howsure.logs.mlflow:MlflowReader",
-    "langfuse": "howsure.logs.langfuse:LangfuseReader",
-    "langsmith": "howsure.logs.langsmith:LangsmithReader",
-    "ragas": "howsure.logs.ragas:RagasReader",
-    "every_eval_ever": "howsure.logs.every_eval_ever:EveryEvalEverReader",
-}
-
+#: Endings of tables, and the columns that a table of ours has; such a file is no log of a program.
+_TABLES = frozenset({".csv", ".tsv", ".parquet", ".xlsx", ".json", ".jsonl"})
+_OWN_COLUMNS = frozenset({"question", "score"})
 
 #: Names of files that belong to logs and are none themselves, by the names of the logs that they lie beside.
 _COMPANIONS = {
@@ -77,22 +51,43 @@ def is_companion(path: Path) -> bool:
 
 
 def find_reader(path: Path) -> LogReader | None:
-    """Return the reader of a file or folder; None if no reader recognises it."""
+    """Return the reader of a file or folder; None if no reader recognises it, or it is a table with our columns."""
     head = FileHead(path)
-    return next((reader for reader in list_readers() if reader.recognises(head)), None)
+    if path.suffix.lower() in _TABLES and head.keys >= _OWN_COLUMNS:
+        return None
+    forms = _index_forms()
+    for key in ("", *sorted(head.keys & forms.keys())):
+        for program, form in forms[key]:
+            if form.matches(head) and (reader := get_reader(program)).recognises(head):
+                return reader
+    return next((reader for place in _list_plugins().values() if (reader := _load(place)).recognises(head)), None)
 
 
 def list_readers() -> Iterator[LogReader]:
     """Yield one reader of each program: those of howsure, then those of other installed packages."""
-    for place in LOG_READERS.values():
-        yield _load_reader(place)  # each is loaded when needed: the first readers recognise most logs
-    for name, place in _list_plugins().items():
-        if name not in LOG_READERS:
-            yield _load_reader(place)
+    yield from map(get_reader, list_specs())
+    yield from map(_load, _list_plugins().values())
 
 
 @cache
-def _load_reader(place: str) -> LogReader:
+def get_reader(program: str) -> LogReader:
+    """Return the reader of a program, by the name of its file in `specs/`."""
+    spec = list_specs()[program]
+    return _load(spec.reader) if spec.reader else SpecReader(spec)
+
+
+@cache
+def _index_forms() -> dict[str, list[tuple[str, Form]]]:
+    """Return program and form by the first key that files of the form have; empty where it has no certain one."""
+    forms: dict[str, list[tuple[str, Form]]] = {"": []}
+    for program, spec in list_specs().items():
+        for form in spec.forms:
+            forms.setdefault(form.keys[0] if form.keys else "", []).append((program, form))
+    return forms
+
+
+@cache
+def _load(place: str) -> LogReader:
     """Return an instance of the class at `module:name`."""
     reader: LogReader = resolve_name(place)()
     return reader
@@ -106,7 +101,7 @@ def _list_plugins() -> dict[str, str]:
     places = {}
     for entry in entry_points(group=ENTRY_POINTS):
         try:
-            _load_reader(entry.value)
+            _load(entry.value)
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             line = f"the log reader {entry.name!r} ({entry.value}) cannot be loaded: {error}"
             warnings.warn(line, HowsureWarning, stacklevel=4)

@@ -2,7 +2,7 @@
 
 A reader is a subclass of `LogReader`. It recognises the files of its program, describes them, and turns their records
 into rows with the help of a `RowBuilder`, which numbers the generations, applies `--columns`, parses scores, finds
-copies and collects notes. docs/logs.md shows how to add one.
+copies and collects notes. docs/logs.md shows how to add one; most programs need no class, only a file in `specs/`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, TypedDict, Unpack, cast
@@ -19,54 +19,45 @@ from typing import ClassVar, Literal, NamedTuple, TypedDict, Unpack, cast
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.logs.file_formats import FileHead, Note
+from howsure.logs.file_formats import FileHead
 from howsure.logs.identical_texts import IdenticalTexts
-from howsure.safe_text import inflect_text
+from howsure.notes import Note
 from howsure.store.manifest import LogIdentity, ModelRecord
 from howsure.store.schema import UNSCORED, Response
 
 __all__ = [
-    "COUNTED_AS_WRONG",
     "OF_OWN_SCORES",
-    "OF_SEVERAL_SCORERS",
-    "ONLY_FIRST_SCORED",
     "UNSCORED",
     "DigestPart",
     "LogInfo",
     "LogReader",
     "LogRow",
-    "Note",
-    "PromptFields",
     "QuestionDigest",
     "ReadOptions",
     "RowBuilder",
     "RowFields",
     "RowKey",
-    "ScoreFields",
-    "UsageFields",
     "as_mapping",
     "digest_text",
     "encode_text",
-    "find_folder_name",
     "format_choice",
     "get_field",
+    "list_messages",
     "mark_missing",
+    "name_by_place",
     "parse_score",
 ]
 
-#: The end of a note on errors to which the program gave a score of 0.
-COUNTED_AS_WRONG = "counted as wrong [is|are] missing here; --missing as-zero counts [it|them] as 0"
+#: Codes of notes that do not hold of the scores that a log's completions are given later.
+OF_OWN_SCORES = ("log-several-scorers", "log-scorer-each", "log-first-scored")
 
-#: Parts of notes on a log's own scores, from which the notes are made: of several scorers, and of several completions.
-OF_SEVERAL_SCORERS, ONLY_FIRST_SCORED = "scorers, of which", "only the first was scored"
-#: A note with one of these parts does not hold of the scores that a log's completions are given later.
-OF_OWN_SCORES = (f" {OF_SEVERAL_SCORERS} ", ONLY_FIRST_SCORED)
-
-#: Names of folders that say when or how often something was run, or what kind of files they hold.
+#: Names of files and folders that say when or how often something was run, or what kind of files they hold.
 _GENERAL_NAME = re.compile(
-    r"\d{4}-?\d\d-?\d\d([T_ -]+[\d_:.+-]*)?Z?|[0-9a-f]{8,}(-[0-9a-f]{4,})*|\d+"
-    r"|(runs?|trials?|attempts?|seeds?|repeats?|epochs?|iterations?|rounds?)?[ ._-]?\d*"
-    r"|(final[ _-]?)?(results?|outputs?|logs?|evals?|evaluations?|reports?|data|artifacts?|scores?|predictions?)",
+    r"\d{4}-?\d\d-?\d\d([T_ -]+[\d_:.+-]*)?Z?|[0-9a-f]{8,}(-[0-9a-f]{4,})*"
+    r"|((eval(uation)?|test|ragas|final|all|benchmark|langsmith|langfuse|experiment|score|swe|swebench)[ _-]*)*"
+    r"((results?|outputs?|logs?|evals?|evaluations?|reports?|data|artifacts?|annotations|scores?|samples|predictions"
+    r"|table|export|experiment|dataset|metrics|summary|runs?|trials?|attempts?|seeds?|repeats?|epochs?|iterations?"
+    r"|rounds?)([ _-]?(table|ragas|data|export))*)?[ ._-]?\d*",
     re.IGNORECASE,
 )
 #: Largest difference between a mean that a program states, perhaps rounded, and that of its scores.
@@ -91,36 +82,21 @@ class LogRow(Response, frozen=True, kw_only=True, omit_defaults=False):
     """The cluster of the question, where `--columns` maps a field to it."""
 
 
-class ScoreFields(TypedDict, total=False):
-    """Fields of a `LogRow`: the score, or the reason why there is none."""
+class RowFields(TypedDict, total=False):
+    """Fields of a `LogRow` that a reader may give to `RowBuilder.row`; see `store.schema.Response`."""
 
     score: float | None
     status: str
     error: str | None
-
-
-class PromptFields(TypedDict, total=False):
-    """Fields of a `LogRow`: the texts of the question."""
-
+    answer: str | None
     target: str | None
     messages: tuple[dict[str, str], ...] | None
     choices: tuple[str, ...]
-
-
-class UsageFields(TypedDict, total=False):
-    """Fields of a `LogRow`: tokens, times and attempts of a generation."""
-
     attempts: int
     prompt_tokens: int | None
     completion_tokens: float | None
     created: float | None
     seconds: float | None
-
-
-class RowFields(ScoreFields, PromptFields, UsageFields, total=False):
-    """Fields of a `LogRow` that a reader may give to `RowBuilder.row`; see `store.schema.Response`."""
-
-    answer: str | None
     finish_reason: str | None
     endpoint_model: str | None
 
@@ -170,7 +146,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     """When the run was started, as ISO 8601; empty where the log does not state it."""
     conditions: Mapping[str, object] = {}
     """What distinguishes runs of a model beside its decoding settings, by name: arguments of the model, its revision,
-    solver, agent or grader. Logs that differ in them hold different models, with the differences in their labels."""
+    solver, agent, limits or grader. Logs that differ in them hold different models, with the differences in their
+    labels; see `logs.settings`."""
     prompts: Mapping[str, object] = {}
     """What may distinguish the prompts of runs, by name: arguments of the task, number of examples."""
     task_id: str = ""
@@ -192,9 +169,7 @@ class QuestionDigest(NamedTuple):
     """Hashes of the texts of a question, which show whether logs mean the same by one id; 0 where one is not known."""
 
     input: int = 0
-    """Of the text of the question."""
     target: int = 0
-    """Of the target."""
     prompt: int = 0
     """Of the messages that were sent."""
     completion: int = 0
@@ -240,13 +215,7 @@ class LogReader(ABC):
 
     @abstractmethod
     def describe(self, path: Path) -> LogInfo:
-        """Return models, benchmarks and scorers of the log.
-
-        Raises
-        ------
-        InputError
-            When the file cannot be read.
-        """
+        """Return models, benchmarks and scorers of the log; raise InputError where it cannot be read."""
 
     def digest_questions(self, path: Path, options: ReadOptions) -> dict[tuple[str, str, str], QuestionDigest]:
         """Return digests by benchmark, question and variant, of all questions or of those in the first rows.
@@ -270,15 +239,11 @@ class LogReader(ABC):
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield each generation once, in the order of the log, as `build.row` returns it.
 
-        Data that the log does not contain or that could not be read are reported to `build.note` and `build.count`.
-
-        Raises
-        ------
-        InputError
-            When the file cannot be read, or holds no record.
+        What the log does not contain, or could not be read, is reported to `build.note`; raise InputError where the
+        file cannot be read, or holds no record.
         """
 
-    def rows(self, path: Path, options: ReadOptions, note: Note) -> Iterator[LogRow]:
+    def rows(self, path: Path, options: ReadOptions, note: Callable[[Note], None]) -> Iterator[LogRow]:
         """Yield each generation once, in the order of the log; callers use this method, readers implement `read`.
 
         Parameters
@@ -288,13 +253,13 @@ class LogReader(ABC):
         options
             The scorer and the columns, and whether texts are read.
         note
-            Function that is called after the last row, once for each line about data that the log does not contain or
-            that could not be read.
+            Function that is called after the last row with each note on what the log does not contain, or could not be
+            read.
         """
         build = RowBuilder(path, options)
         yield from self.read(path, build)
-        for line in build.notes():
-            note(line)
+        for one in build.notes():
+            note(one)
 
 
 class RowBuilder:
@@ -324,29 +289,28 @@ class RowBuilder:
         self.path, self.options, self.texts = path, options, options.texts
         self.n_generations: Counter[tuple[str, ...]] = Counter()
         self.identical = IdenticalTexts()
-        #: Notes in the order in which they arose: the text, or of a counted problem (its number, its first example).
-        self._notes: dict[str, tuple[int, str]] = {}
+        #: Notes in the order in which they arose, by code and the facts that tell notes of a code apart.
+        self._notes: dict[tuple[str, str], Note] = {}
         self._stated_means: list[_StatedMean] = []
+        #: The target of each question that was seen first.
+        self._targets: dict[tuple[str, str, str], str] = {}
         self._numbers: set[tuple[object, ...]] = set()
         self._renamed: set[tuple[object, ...]] = set()
-        self._has_columns = bool(options.columns)
         self._is_checked = False
         for name in options.columns:
             if name not in RowKey._fields:
                 raise UnknownNameError("column", name, RowKey._fields, where=str(path))
 
-    def note(self, line: str) -> None:
-        """Add a note."""
-        self._notes.setdefault(line, (0, ""))
-
-    def count(self, problem: str, n: int = 1, example: str = "") -> None:
-        """Add n to the count of a problem; its note is "N PROBLEM", or "N PROBLEM: EXAMPLE".
-
-        A problem has the forms for one thing and for several: "[row has|rows have] no score" (`inflect_text`).
-        """
-        if n:
-            before, first = self._notes.get(problem, (0, example))
-            self._notes[problem] = (before + n, first)
+    def note(self, code: str, n: int = 0, **facts: object) -> None:
+        """Add a note; the n of notes with the same code and facts are added up, and the first `example` is kept."""
+        if "example" in facts:
+            facts["example"] = " ".join(str(facts["example"]).split())
+        key = code, repr([fact for fact in facts.items() if fact[0] != "example"])
+        before = self._notes.get(key)
+        if before is None:
+            self._notes[key] = Note(code, n=n, facts=facts)
+        elif n:
+            self._notes[key] = Note(code, n=before.n + n, facts=before.facts)
 
     def expect_mean(
         self,
@@ -379,15 +343,13 @@ class RowBuilder:
         """Number of means that the program states, which are compared with those of the rows."""
         return len(self._stated_means)
 
-    def notes(self) -> Iterator[str]:
-        """Yield all notes in the order in which they arose, and last the note on identical texts of generations."""
+    def notes(self) -> list[Note]:
+        """Return all notes in the order in which they arose, and last the note on identical texts of generations."""
         for mean in self._stated_means:
-            if (line := mean.describe_difference()) is not None:
-                self.note(line)
-        for text, (n, example) in self._notes.items():
-            yield f"{n} {inflect_text(text, n)}" + f": {example}" * bool(example) if n else text
-        if (line := self.identical.describe()) is not None:
-            yield line
+            mean.note_difference(self)
+        if (facts := self.identical.describe()) is not None:
+            self.note("log-copies", 0, **facts)
+        return list(self._notes.values())
 
     def choose_scorer(self, scorers: Sequence[str]) -> str:
         """Return the scorer to read: the one in the options, by its name or a part of it, or the first.
@@ -406,9 +368,8 @@ class RowBuilder:
             raise InputError("it has no score that can be read", where=str(self.path), remedy="is the file complete?")
         if wanted is None:
             if len(scorers) > 1:
-                others = ", ".join(repr(name) for name in scorers[1:4]) + (", ..." if len(scorers) > 4 else "")
-                what = f"{len(scorers)} {OF_SEVERAL_SCORERS} {scorers[0]!r} is read"
-                self.note(f"{what}: --scorer reads another ({others})")
+                others = ", ".join(map(repr, scorers[1:4])) + (", ..." if len(scorers) > 4 else "")
+                self.note("log-several-scorers", scorers=len(scorers), scorer=scorers[0], others=others)
             return scorers[0]
         if wanted in scorers:
             return wanted
@@ -420,21 +381,8 @@ class RowBuilder:
     def map_columns(self, key: RowKey, record: Mapping[str, object], *, check: bool = True) -> RowKey:
         """Return the key with the fields of the record that `--columns` maps to our names.
 
-        The first record must have all of these fields. Where a later one lacks a field, the key keeps its value.
-
-        Parameters
-        ----------
-        key
-            The key without `--columns`.
-        record
-            The record in which the dotted field names are looked up.
-        check
-            Whether the first record must have all fields; False for a damaged record, which may lack some.
-
-        Raises
-        ------
-        UnknownNameError
-            When the first record lacks a field.
+        The first record must have all of these fields, unless `check` is False, for a damaged record. Where a later one
+        lacks a field, the key keeps its value.
         """
         for name, field in self.options.columns.items():
             value = get_field(record, field)
@@ -443,37 +391,24 @@ class RowBuilder:
             elif check and not self._is_checked:
                 raise UnknownNameError("field", field, _field_names(record, field), where=str(self.path))
             else:
-                self.count(f"[record has|records have] no {field}: [its|their] {name} is read as without --columns")
+                self.note("log-no-field", 1, field=field, name=name)
         self._is_checked = self._is_checked or check
         return key
 
-    def score_fields(self, value: object) -> ScoreFields:
+    def score_fields(self, value: object, scorer: str = "") -> RowFields:
         """Return the score that a program wrote; an error where it wrote none, or one that is not a number."""
         try:
             score = parse_score(value)
         except ValueError as error:
-            self.count("[score is not a number|scores are not numbers] and [is|are] missing", example=str(error)[:120])
+            self.note("log-score-no-number", 1, example=str(error)[:120])
             return {"status": "error", "error": f"scoring: {str(error)[:200]}"}
-        return {"score": score} if score is not None else mark_missing("the log has no score here")
-
-    def metric_fields(self, metric: str, value: object) -> ScoreFields:
-        """Return the metric of a question; an error where it is not a number, or there is none."""
-        try:
-            score, why = parse_score(value), "there is none"
-        except ValueError as error:
-            score, why = None, str(error)[:120]
         if score is not None:
             return {"score": score}
-        self.count(f"[question has|questions have] no {metric!r} that is a number: [it is an error|they are errors]")
-        return {"status": "error", "error": f"scoring: {metric}: {why}"}
+        self.note("log-no-score", 1, of=f" of {scorer!r}" if scorer else "")
+        return mark_missing("the log has no score here")
 
     def row(
-        self,
-        key: RowKey,
-        *,
-        completion: str | None = None,
-        generation: int | None = None,
-        **fields: Unpack[RowFields],
+        self, key: RowKey, *, completion: str | None = None, generation: int | None = None, **fields: Unpack[RowFields]
     ) -> LogRow:
         """Return a row.
 
@@ -487,15 +422,24 @@ class RowBuilder:
             The number of the generation from 1; None for the next number of the key. If `--columns` makes one question
             of several, a number that is already used is replaced by the next free one.
         **fields
-            Other fields of the row.
+            Other fields of the row; a target may be given although no texts are read, and is compared with others.
+
+        Raises
+        ------
+        InputError
+            When the question has another target than before.
         """
         if generation is None:
             self.n_generations[key[:4]] += 1
             generation = self.n_generations[key[:4]]
-        elif self._has_columns:
+        elif self.options.columns:
             generation = self._find_free_number(key, generation)
         if completion is not None:
             self.identical.add(key[:4], completion)
+        if (target := fields.get("target")) is not None:
+            self._check_target(key, target)
+            if not self.texts:
+                fields["target"] = None
         benchmark, model, question, variant, cluster = key
         row = LogRow(
             benchmark=benchmark,
@@ -511,6 +455,21 @@ class RowBuilder:
             mean.add(row)
         return row
 
+    def _check_target(self, key: RowKey, target: str) -> None:
+        """Raise InputError where a question has another target than before, so that an id stands for two questions."""
+        if "question" in self.options.columns:
+            return
+        before = self._targets.setdefault((key.benchmark, key.question, key.variant), target)
+        if before is not target and before.split() != target.split():
+            one, other = (" ".join(text.split())[:40] for text in (before, target))
+            raise InputError(
+                f"question {key.question!r} has the targets {one!r} and {other!r}: the id is of two questions",
+                where=str(self.path),
+                remedy="--columns question=FIELD names a field that tells them apart",
+                code="two-targets",
+                options=("--columns", "question=FIELD"),
+            )
+
     def _find_free_number(self, key: RowKey, number: int) -> int:
         """Return the number of a generation, or the next one that no other row of the key has."""
         first = number
@@ -518,9 +477,7 @@ class RowBuilder:
             number += 1
         self._numbers.add((*key[:4], number))
         if number != first:
-            self.count(
-                "[generation has|generations have] another number than in the log: several samples are one question"
-            )
+            self.note("log-renumbered", 1)
         return number
 
     def rename_duplicate(self, key: RowKey) -> RowKey:
@@ -531,9 +488,7 @@ class RowBuilder:
             key = key._replace(question=f"{name}-{n}")
         self._renamed.add(key[:4])
         if n > 1:
-            self.count(
-                "[question has|questions have] the name of an earlier one: [it is|they are] called NAME-2, NAME-3, ..."
-            )
+            self.note("log-renamed", 1)
         return key
 
 
@@ -558,7 +513,7 @@ def _digest_row(row: LogRow) -> QuestionDigest:
     )
 
 
-def mark_missing(reason: str) -> ScoreFields:
+def mark_missing(reason: str) -> RowFields:
     """Return the fields of a generation that should have a score and has none.
 
     It counts as missing, and `howsure rescore` scores its completion. The status `UNSCORED` is for generations that no
@@ -583,46 +538,41 @@ class _StatedMean:
     def add(self, row: LogRow) -> None:
         """Add a row, if it is among those of the mean."""
         if (
-            row.status == UNSCORED
-            or (self._benchmark and row.benchmark != self._benchmark)
-            or (self._model and row.model != self._model)
-            or (self._variants is not None and not self._variants(row.variant))
+            row.status != UNSCORED
+            and self._benchmark in ("", row.benchmark)
+            and self._model in ("", row.model)
+            and (self._variants is None or self._variants(row.variant))
         ):
-            return
-        sums = self._sums.setdefault(row.question, [0.0, 0, 0])
-        if row.score is None:
-            sums[2] += 1
-        else:
-            sums[0] += row.score
-            sums[1] += 1
+            sums = self._sums.setdefault(row.question, [0.0, 0, 0])
+            sums[0] += row.score or 0.0
+            sums[1 if row.score is not None else 2] += 1
 
-    def describe_difference(self) -> str | None:
-        """Return a line if neither the mean of generations nor that of questions is the one stated; None otherwise.
+    def note_difference(self, build: RowBuilder) -> None:
+        """Add a note if neither the mean of generations nor that of questions is the one stated.
 
-        Where the stated mean counts missing generations as 0, the line says so.
+        Where the stated mean counts missing generations as 0, another note says so.
         """
         scored = [sums for sums in self._sums.values() if sums[1]]
-        if not scored:
-            return None
+        if not scored or self._equals_mean((total, n) for total, n, _ in scored):
+            return
         own = sum(total / n for total, n, _ in scored) / len(scored)
-        pooled = sum(total for total, _, _ in scored) / sum(n for _, n, _ in scored)
-        if self._equals(own) or self._equals(pooled):
-            return None
-        n_missing = sum(int(missing) for _, _, missing in self._sums.values())
-        every = self._sums.values()
-        with_zeros = (
-            sum(total / (n + missing) for total, n, missing in every) / len(every),
-            sum(total for total, _, _ in every) / sum(n + missing for _, n, missing in every),
-        )
-        line = f"the log says {self._name} {self._value:.4g}, and its scores give {own:.4g}"
-        if n_missing and any(map(self._equals, with_zeros)):
-            what = inflect_text(f"{n_missing} missing [generation|generations]", n_missing)
-            line += f": it counts {what} as 0, as --missing as-zero does"
-        return line
+        facts = {"name": self._name, "stated": f"{self._value:.4g}", "own": f"{own:.4g}"}
+        n_missing = sum(int(missing) for *_, missing in self._sums.values())
+        if n_missing and self._equals_mean((total, n + missing) for total, n, missing in self._sums.values()):
+            build.note("log-mean-with-missing", n_missing, **facts)
+        else:
+            build.note("log-mean-differs", 0, **facts)
 
-    def _equals(self, mean: float) -> bool:
-        """Return whether a mean is the stated one, which may be rounded or in percent."""
-        return any(abs(self._value / unit - mean) <= _TOLERANCE * max(1.0, abs(mean)) for unit in (1, 100))
+    def _equals_mean(self, sums: Iterable[tuple[float, float]]) -> bool:
+        """Return whether the mean of questions or of generations is the stated one, perhaps rounded or in percent."""
+        each = list(sums)
+        means = (
+            sum(total / n for total, n in each) / len(each),
+            sum(total for total, _ in each) / sum(n for _, n in each),
+        )
+        return any(
+            abs(self._value / unit - mean) <= _TOLERANCE * max(1.0, abs(mean)) for mean in means for unit in (1, 100)
+        )
 
 
 def get_field(record: object, field: str) -> object:
@@ -649,14 +599,28 @@ def _field_names(record: Mapping[str, object], field: str) -> list[str]:
     return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
 
 
-def find_folder_name(path: Path) -> str:
-    """Return the name of the nearest folder of a file that names a system, and not a date, a number or a kind of files.
+def name_by_place(path: Path, *, stem: str | None = None) -> str:
+    """Return a label for the model of a file that names none: its stem, or the nearest folder that names a system.
 
-    >>> find_folder_name(Path("/results/20250924_agent_large/2025-09-24__19-28-24/results.json"))
+    Names of dates, numbers and kinds of files, such as `results`, name no system.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    stem
+        What is left of the name of the file without what its program adds to it; None for the stem.
+
+    Examples
+    --------
+    >>> name_by_place(Path("/results/20250924_agent_large/2025-09-24__19-28-24/results.json"))
     '20250924_agent_large'
     """
-    names = [folder.name for folder in path.absolute().parents if folder.name]
-    return next((name for name in names if not _GENERAL_NAME.fullmatch(name)), names[0] if names else path.stem)
+    first = path.stem if stem is None else stem
+    if path.name.startswith("results."):
+        first = "results"
+    names = [first, *(folder.name for folder in path.absolute().parents if folder.name)]
+    return next((name for name in names if not _GENERAL_NAME.fullmatch(name.strip(" ._-"))), names[0]).strip(" _-")
 
 
 def parse_score(value: object) -> float | None:
@@ -677,17 +641,17 @@ def parse_score(value: object) -> float | None:
         if text in _SCORE_WORDS:
             return _SCORE_WORDS[text]
         value = float(text) if text else None
-    match value:
-        case None:
-            return None
-        case bool() | int() | float():
-            try:
-                score = float(value)
-            except OverflowError as error:
-                raise ValueError("an integer beyond all floating-point numbers is no score") from error
-            return score if math.isfinite(score) else None
-        case _:
-            raise ValueError(f"{value!r} is no score")
+    if value is None:
+        return None
+    if isinstance(value, ValueError):  # what a scorer wrote instead of a score
+        raise value
+    if not isinstance(value, (bool, int, float)):
+        raise ValueError(f"{value!r} is no score")  # noqa: TRY004 (what a scorer wrote)
+    try:
+        score = float(value)
+    except OverflowError as error:
+        raise ValueError("an integer beyond all floating-point numbers is no score") from error
+    return score if math.isfinite(score) else None
 
 
 def as_mapping(value: object) -> Mapping[str, object]:
@@ -707,3 +671,24 @@ def format_choice(index: int) -> str:
     ('A', 'D', '26')
     """
     return chr(ord("A") + index) if index < 26 else str(index)
+
+
+def list_messages(values: object) -> tuple[dict[str, str], ...] | None:
+    """Return chat messages as roles and texts; a text is one message of the user, anything else None.
+
+    Examples
+    --------
+    >>> list_messages([{"role": "user", "content": [{"type": "text", "text": "Hello"}]}])
+    ({'role': 'user', 'content': 'Hello'},)
+    """
+    if isinstance(values, str):
+        return ({"role": "user", "content": values},)
+    if not isinstance(values, Sequence):
+        return None
+    messages = []
+    for value in values:
+        content = get_field(value, "content")
+        if isinstance(content, Sequence) and not isinstance(content, str):
+            content = "\n".join(text for part in content if isinstance(text := get_field(part, "text"), str))
+        messages.append({"role": str(get_field(value, "role") or "user"), "content": str(content or "")})
+    return tuple(messages)

@@ -1,4 +1,4 @@
-"""Recognise a file by its first bytes (a zip, Parquet, JSON with certain keys, text), and read JSON files of logs.
+"""Recognise a file by its first bytes (a zip, Parquet, JSON with certain keys, a table), and read the files of logs.
 
 JSON is read as one value, as a record per line, or as the records of a large array one at a time.
 """
@@ -6,27 +6,32 @@ JSON is read as one value, as a record per line, or as the records of a large ar
 from __future__ import annotations
 
 import contextlib
+import csv
+import hashlib
+import io
 import re
 import struct
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 import msgspec
 
 from howsure.errors import InputError
 from howsure.rows.table_files import open_unpacked
-from howsure.safe_text import inflect_text
 
 __all__ = [
     "DECODE_ERRORS",
+    "AddNote",
     "FileHead",
-    "Note",
     "decode_json",
+    "hash_file",
+    "ignore_note",
     "list_zip_members",
     "open_file",
+    "read_csv",
     "read_json",
     "read_json_array",
     "read_json_lines",
@@ -37,16 +42,27 @@ __all__ = [
 _FIRST, _MOST = 1 << 16, 1 << 23
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)
 T = TypeVar("T")
-#: Function of one line, without the path, about data that a log does not contain or that could not be read.
-Note = Callable[[str], None]
 #: Errors that msgspec raises for damaged JSON; it raises RecursionError for JSON that is nested too deeply.
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 #: Largest number of characters of an error's message in an `InputError` or a note.
 _MESSAGE_LENGTH = 120
 _CHUNK = 1 << 20
 _REMEDY = "is the file complete?"
+#: Largest number of characters in a field of a table.
+_FIELD_LENGTH = 1 << 28
 #: Words that Python writes, outside of texts, for floats that do not exist in JSON.
 _NO_JSON = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?\b(?:NaN|Infinity)\b')
+
+
+class AddNote(Protocol):
+    """A function that takes a note, such as `RowBuilder.note`."""
+
+    def __call__(self, code: str, n: int = 0, **facts: object) -> None:
+        """Add a note."""
+
+
+def ignore_note(code: str, n: int = 0, **facts: object) -> None:
+    """Drop a note, which another reading of the file gives."""
 
 
 @contextlib.contextmanager
@@ -127,14 +143,19 @@ class FileHead:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Keys of the first JSON object, names of the members of a zip or folder, or names of Parquet columns."""
+        """Keys of the first JSON object, names of the members of a zip or folder, or of the columns of a table."""
         list_names = {
             "folder": self._list_children,
             "zip": self._list_members,
             "parquet": self._list_columns,
             "json": self._list_json_keys,
+            "text": self._list_header,
         }.get(self.kind)
         return frozenset(list_names()) if list_names else frozenset()
+
+    def has_text(self, text: str) -> bool:
+        """Return whether a text is among the first bytes, in which JSON has no spaces."""
+        return text.encode() in self._start.translate(None, b" \n\r\t")
 
     def _list_children(self) -> Iterable[str]:
         """Return the names in a folder."""
@@ -163,6 +184,13 @@ class FileHead:
         if not is_closed and len(self._start) == _FIRST:
             names, _ = _find_keys(self._read(_MOST))
         return names
+
+    def _list_header(self) -> Iterable[str]:
+        """Return the names of the columns of a comma-separated file."""
+        try:
+            return next(iter(csv.reader(io.StringIO(self._start.decode("utf-8-sig", errors="ignore")))), ())
+        except csv.Error:
+            return ()
 
     @cached_property
     def _start(self) -> bytes:
@@ -214,7 +242,7 @@ def read_json(path: Path, shape: type[T]) -> T:
         raise _unreadable(path, error) from error
 
 
-def read_json_lines(path: Path, shape: type[T], note: Note) -> Iterator[T]:
+def read_json_lines(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
     """Yield the record of each line; lines without such a record are left out and counted in a note.
 
     Raises
@@ -233,23 +261,22 @@ def read_json_lines(path: Path, shape: type[T], note: Note) -> Iterator[T]:
                     record = _decode(decoder, line)
                 except DECODE_ERRORS as error:
                     bad += 1
-                    first = first or f"line {number}: {str(error)[:_MESSAGE_LENGTH]}"
+                    first = first or f"line {number}: {_shorten(error)}"
                     continue
                 good += 1
                 yield record
     except (OSError, EOFError) as error:
         if not good:
             raise _unreadable(path, error) from error
-        n = inflect_text(f"{good} [record|records]", good)
-        note(f"{path.name} breaks off after {n} ({str(error)[:_MESSAGE_LENGTH]}): the rest is lost")
+        note("log-breaks-off", good, file=path.name, why=_shorten(error))
     if not good:
         what = f"no record can be read; {first}" if bad else "the file is empty"
         raise InputError(what, where=str(path), remedy=_REMEDY)
     if bad:
-        note(f"{bad} of {good + bad} lines cannot be read and are left out; {first}")
+        note("log-lines-lost", bad, file=path.name, total=good + bad, example=first)
 
 
-def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") -> Iterator[T]:
+def read_json_array(path: Path, shape: type[T], note: AddNote, *, under: str = "") -> Iterator[T]:
     """Yield each element of the array of a file, in constant memory; those that cannot be read are left out.
 
     The file was written with an indentation of two. No JSON text contains a bare line break, so the line that closes
@@ -262,7 +289,7 @@ def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") 
     shape
         The type of an element.
     note
-        Function that is called with a line about records that could not be read.
+        Function that takes the notes on records that could not be read.
     under
         The key of the array; empty where the file is the array.
 
@@ -277,7 +304,7 @@ def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") 
         try:
             record = msgspec.convert(part, shape) if isinstance(part, dict) else decoder.decode(part)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            bad, first = bad + 1, first or " ".join(str(error).split())[:_MESSAGE_LENGTH]
+            bad, first = bad + 1, first or _shorten(error)
             continue
         good += 1
         yield record
@@ -285,10 +312,10 @@ def read_json_array(path: Path, shape: type[T], note: Note, *, under: str = "") 
         what = f"no record can be read; {first or 'there is none'}"
         raise InputError(what, where=str(path), remedy=_REMEDY)
     if bad:
-        note(f"{path.name}: {bad} parts cannot be read, and the records there are left out; {first}")
+        note("log-parts-lost", bad, file=path.name, example=first)
 
 
-def _split_array(path: Path, indent: bytes, under: str, note: Note) -> Iterator[bytes | dict[str, Any]]:
+def _split_array(path: Path, indent: bytes, under: str, note: AddNote) -> Iterator[bytes | dict[str, Any]]:
     """Yield the text of each element, or the elements themselves where the file has another indentation."""
     start, end = b"[\n" + indent + b"{", b"\n" + indent + b"}"
     if under:
@@ -306,13 +333,13 @@ def _split_array(path: Path, indent: bytes, under: str, note: Note) -> Iterator[
                 *parts, rest = (rest + chunk).split(end + b",\n")
                 yield from (part + end for part in parts)
     except (OSError, EOFError) as error:
-        note(f"{path.name} breaks off ({str(error)[:80]}): the rest is lost")
+        note("log-breaks-off", file=path.name, why=_shorten(error))
     *parts, rest = rest.split(end + b",\n")
     yield from (part + end for part in parts)
     last, closed, after = rest.rpartition(end)
     yield last + end if closed else rest
     if closed and not after.lstrip().startswith(b"]"):
-        note(f"{path.name} breaks off behind a record: those that came after it are lost")
+        note("log-breaks-off", file=path.name, why="behind a record")
 
 
 def _read_array(path: Path, under: str) -> list[dict[str, Any]]:
@@ -356,6 +383,58 @@ def replace_nan(data: bytes) -> bytes:
 
 def _unreadable(path: Path, error: Exception) -> InputError:
     """Return the `InputError` for a file that cannot be read."""
-    return InputError(
-        f"cannot be read: {' '.join(str(error).split())[:_MESSAGE_LENGTH]}", where=str(path), remedy=_REMEDY
-    )
+    return InputError(f"cannot be read: {_shorten(error)}", where=str(path), remedy=_REMEDY)
+
+
+def _shorten(error: Exception) -> str:
+    """Return the beginning of the message of an error, on one line."""
+    return " ".join(str(error).split())[:_MESSAGE_LENGTH]
+
+
+def read_csv(path: Path, note: AddNote) -> list[dict[str, object]]:
+    """Return the rows of a comma-separated file; a row that is cut short is left out and counted.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or two of its columns have one name.
+    """
+    limit = csv.field_size_limit(_FIELD_LENGTH)
+    try:
+        with open_file(path) as file:
+            text = file.read().decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        names = next(reader, [])
+        if len(set(names)) < len(names):
+            again = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"two columns are called {again!r}", where=str(path), remedy="rename one of them")
+        rows: list[dict[str, object]] = []
+        for values in reader:
+            if len(values) == len(names):
+                rows.append({name: value or None for name, value in zip(names, values, strict=True)})
+            elif values:
+                note("log-left-out", 1, what=f"{len(names)} values")
+    except (OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from error
+    finally:
+        csv.field_size_limit(limit)
+    return rows
+
+
+def hash_file(path: Path) -> str:
+    """Return a hash of the content of a file, or of the JSON files of a folder.
+
+    Raises
+    ------
+    InputError
+        When a file cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+            with open_file(file) as stream:
+                while chunk := stream.read(_CHUNK):
+                    digest.update(chunk)
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from error
+    return digest.hexdigest()[:16]

@@ -24,9 +24,8 @@ class IdenticalTexts:
     >>> for question in "abc":
     ...     for generation in (1, 2):
     ...         texts.add(question, f"It is {question}.")
-    >>> print(texts.describe())
-    all generations of 3 of 3 questions compared are the same text: a fixed seed, a cache, temperature 0, or answers \
-too short to differ; copies are no generations of their own, and --generations 1 reads the first only
+    >>> texts.describe()
+    {'same': 3, 'total': 3, 'cause': ', temperature 0, or answers too short to differ'}
     """
 
     def __init__(self) -> None:
@@ -59,16 +58,12 @@ too short to differ; copies are no generations of their own, and --generations 1
         """Whether so many questions have different texts that nothing will be reported."""
         return sum(differs for *_, differs in self._questions.values()) > DIFFERING_SHARE * N_COMPARED
 
-    def describe(self) -> str | None:
-        """Return a line if nearly every question with several texts has identical texts; None otherwise."""
+    def describe(self) -> dict[str, object] | None:
+        """Return the facts of the note if nearly every question with several texts has identical texts, else None."""
         repeated = [(length, differs) for _, length, n, differs in self._questions.values() if n > 1]
         lengths = [length for length, differs in repeated if not differs]
         if len(lengths) < N_FEWEST or len(lengths) < (1 - DIFFERING_SHARE) * len(repeated):
             return None
         is_long = sorted(lengths)[len(lengths) // 2] >= N_LONG
         cause = " or temperature 0" if is_long else ", temperature 0, or answers too short to differ"
-        return (
-            f"all generations of {len(lengths)} of {len(repeated)} questions compared are the same text: a fixed seed, "
-            f"a cache{cause}; copies are no generations of their own, and --generations 1 "
-            "reads the first only"
-        )
+        return {"same": len(lengths), "total": len(repeated), "cause": cause}

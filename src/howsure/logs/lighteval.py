@@ -29,17 +29,19 @@ from howsure.logs.base import (
     LogInfo,
     LogReader,
     LogRow,
-    Note,
-    PromptFields,
     ReadOptions,
     RowBuilder,
+    RowFields,
     RowKey,
     as_mapping,
     format_choice,
+    get_field,
+    list_messages,
     parse_score,
 )
-from howsure.logs.file_formats import FileHead, read_json
-from howsure.safe_text import inflect_text
+from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
+from howsure.logs.record_reader import get_text, hash_text
+from howsure.logs.settings import list_conditions
 from howsure.store.manifest import ModelRecord
 
 if TYPE_CHECKING:
@@ -87,7 +89,9 @@ class LightevalReader(LogReader):
                 files |= set((above.parent / "details" / path.parent.relative_to(above)).glob("*/*.parquet"))
                 break
         details = [
-            file for file in sorted(files) if self.recognises(FileHead(file)) and _find_run(file).results == path
+            file
+            for file in sorted(files)
+            if self.recognises(FileHead(file)) and _find_run(file, ignore_note).results == path
         ]
         if not details:
             remedy = "run it with --save-details"
@@ -96,35 +100,52 @@ class LightevalReader(LogReader):
 
     def describe(self, path: Path) -> LogInfo:
         """Return what the results json states, and the metrics and the number of completions of the first question."""
-        run, first = _find_run(path), _read_first(path)
+        run, first = _find_run(path, ignore_note), _read_first(path)
         n_completions = len(_list_completions(first)) or 1
+        model = ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=n_completions)
+        general = as_mapping(run.totals.get("config_general"))
         return LogInfo(
-            run=run.id,
-            models={
-                run.model: ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=n_completions)
-            },
+            run=hash_text(run.task, run.model, general.get("start_time"), run.date, run.settings),
+            models={run.model: model},
             benchmarks={run.benchmark: run.source},
             scorers=tuple(_list_scorers(first)),
-            created=run.created,
+            created=run.date.partition("T")[0] + "T" + run.date.partition("T")[2].replace("-", ":") if run.date else "",
+            conditions=list_conditions(
+                general.get("model_config"), without=["model_name", "generation_parameters*", "model_parallel*"]
+            ),
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield the completions of each question."""
-        run = _find_run(path)
-        for line in run.notes:
-            build.note(line)
+        run = _find_run(path, build.note)
         scorers = _list_scorers(_read_first(path))
         if not scorers:
             raise InputError("it has no metric that is a number for each question", where=str(path))
-        questions = _QuestionReader(build, run, build.choose_scorer(scorers))
+        metric = build.choose_scorer(scorers)
+        n = re.search(r"\bn=(\d+)", metric)
+        #: The metric avg@n:n=1, beside a metric that needs more completions, scores only the first completion.
+        is_of_first = n is not None and int(n[1]) == 1
+        sizes: Counter[int] = Counter()
+        most = 0
         for record in _read_records(path, build.options, build.note):
-            yield from questions.read(record)
-        questions.note_counts()
+            texts = _list_completions(record)
+            n_wanted = get_field(record, "doc.num_samples")
+            sizes[len(texts)] += 1
+            most = max(most, len(texts), n_wanted if isinstance(n_wanted, int) and texts else 0)
+            yield from _read_question(record, texts, run, metric, build, is_of_first=is_of_first)
+        if most > 1 and is_of_first:
+            build.note("log-first-scored", completions=most)
+        if n_fewer := sum(n for size, n in sizes.items() if size < most):
+            build.note("log-fewer", n_fewer, total=sizes.total(), most=most)
+        if most > 1 and run.settings.get("temperature") in (0, 0.0):
+            build.note("log-greedy", completions=most)
+        if (n_missing := run.n_questions - sizes.total()) > 0:
+            build.note("log-planned", n_missing, total=run.n_questions)
 
 
 def _read_first(path: Path) -> _Record:
     """Return the first question."""
-    first = next(_read_records(path, ReadOptions(), lambda _: None), None)
+    first = next(_read_records(path, ReadOptions(), ignore_note), None)
     if first is None:
         raise InputError("there is no question in it", where=str(path), remedy="is the file complete?")
     return first
@@ -142,85 +163,41 @@ def _list_scorers(record: _Record) -> list[str]:
     return scorers
 
 
-class _QuestionReader:
-    """Turns questions into rows."""
-
-    def __init__(self, build: RowBuilder, run: _LightevalRun, metric: str) -> None:
-        self._build, self._run, self._metric = build, run, metric
-        n = re.search(r"\bn=(\d+)", metric)
-        #: The metric avg@n:n=1, beside a metric that needs more completions, scores only the first completion.
-        self._is_of_first = n is not None and int(n[1]) == 1
-        #: Number of questions by their number of completions.
-        self._sizes: Counter[int] = Counter()
-        self._most = 0
-
-    def read(self, record: _Record) -> Iterator[LogRow]:
-        """Yield the generations of one question."""
-        build = self._build
-        key = build.rename_duplicate(build.map_columns(self._key(record), record))
-        score = build.metric_fields(self._metric, as_mapping(record.get("metric")).get(self._metric))
-        texts = _list_completions(record)
-        n_wanted = as_mapping(record.get("doc")).get("num_samples")
-        self._sizes[len(texts)] += 1
-        self._most = max(self._most, len(texts), n_wanted if isinstance(n_wanted, int) and texts else 0)
-        prompt = _parse_prompt(record) if build.texts else PromptFields()
-        if len(texts) > 1 and not self._is_of_first:
-            if build.options.scorer is not None:
-                build.count(
-                    f"[score|scores] ({self._metric}) [is|are] of all completions: each is read as one generation"
-                )
-                for text in texts:
-                    build.identical.add(key[:4], text if isinstance(text, str) else None)
-                yield build.row(key, generation=1, **score, **prompt)
-                return
-            score = {"status": UNSCORED}
-        if not texts:
-            answer = _choose_most_likely(record, score.get("score"))
-            yield build.row(key, generation=1, answer=answer, **score, **prompt)
-        for generation, text in enumerate(texts, 1):
-            completion = text if isinstance(text, str) else None
-            if completion is None:
-                score = {"status": "error", "error": "empty: no completion was kept"}
-                build.count(
-                    "[completion is|completions are] missing, which the harness scored all the same: [it "
-                    "is an error|they are errors]"
-                )
-            elif not completion:
-                build.count("[completion is|completions are] empty; a failed request looks the same in this log")
-            yield build.row(key, completion=completion, generation=generation, **score, **prompt)
-            score = {"status": UNSCORED}
-
-    def _key(self, record: _Record) -> RowKey:
-        """Return the key of the rows of a question."""
-        doc = as_mapping(record.get("doc"))
-        name = doc.get("id")
-        if name is None or name == "":
-            name = hashlib.sha256(repr(doc.get("query")).encode(errors="replace")).hexdigest()[:16]
-        return RowKey(self._run.benchmark, self._run.model, str(name))
-
-    def note_counts(self) -> None:
-        """Note what the questions do not contain."""
-        note, n_questions = self._build.note, self._sizes.total()
-        if self._most > 1 and self._is_of_first:
-            note(f"only the first of {self._most} completions was scored: howsure rescore scores the others")
-        elif self._most > 1 and self._build.options.scorer is None:
-            note(f"only {self._metric} of {self._most} completions is kept: howsure rescore scores each")
-        if n_fewer := sum(n for size, n in self._sizes.items() if size < self._most):
-            note(f"{n_fewer} of {n_questions} questions have fewer than {self._most} completions")
-        if self._most > 1 and self._run.is_greedy:
-            note(f"decoding was greedy: the {self._most} completions of a question are copies")
-        if (n_missing := self._run.n_questions - n_questions) > 0:
-            note(f"{n_missing} of the {self._run.n_questions} questions of the run are not in it")
+def _read_question(
+    record: _Record, texts: list[object], run: _LightevalRun, metric: str, build: RowBuilder, *, is_of_first: bool
+) -> Iterator[LogRow]:
+    """Yield the generations of one question."""
+    name = get_field(record, "doc.id")
+    if name is None or name == "":
+        name = hashlib.sha256(repr(get_field(record, "doc.query")).encode(errors="replace")).hexdigest()[:16]
+    key = build.rename_duplicate(build.map_columns(RowKey(run.benchmark, run.model, str(name)), record))
+    score = build.score_fields(as_mapping(record.get("metric")).get(metric), metric)
+    prompt = _parse_prompt(record) if build.texts else RowFields()
+    if len(texts) > 1 and not is_of_first:
+        if build.options.scorer is not None:
+            build.note("log-scores-of-all-read", 1)
+            for text in texts:
+                build.identical.add(key[:4], text if isinstance(text, str) else None)
+            yield build.row(key, generation=1, **(score | prompt))
+            return
+        build.note("log-scores-of-all", 1)
+        score = {"status": UNSCORED}
+    if not texts:
+        answer = _choose_most_likely(record, score.get("score"))
+        yield build.row(key, generation=1, **(score | prompt | RowFields(answer=answer)))
+    for generation, text in enumerate(texts, 1):
+        completion = text if isinstance(text, str) else None
+        if completion is None:
+            score = {"status": "error", "error": "empty: no completion was kept"}
+            build.note("log-lost-completion", 1)
+        elif not completion:
+            build.note("log-empty", 1)
+        yield build.row(key, completion=completion, generation=generation, **(score | prompt))
+        score = {"status": UNSCORED}
 
 
-def _read_records(path: Path, options: ReadOptions, note: Note) -> Iterator[_Record]:
-    """Yield the rows by their parts; a file that breaks off is noted.
-
-    Raises
-    ------
-    InputError
-        When no row can be read.
-    """
+def _read_records(path: Path, options: ReadOptions, note: AddNote) -> Iterator[_Record]:
+    """Yield the rows by their parts; a file that breaks off is noted, and an error where no row can be read."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -236,10 +213,10 @@ def _read_records(path: Path, options: ReadOptions, note: Note) -> Iterator[_Rec
         why = " ".join(str(error).split())[:120]
         if not n_read:
             raise InputError(f"cannot be read: {why}", where=str(path), remedy="is the file complete?") from error
-        note(f"it breaks off after {n_read} of {n_rows} questions ({why}): the rest is lost")
+        note("log-breaks-off", n_read, file=path.name, why=why)
     else:
         if n_read != n_rows:
-            note(f"{n_read} {inflect_text('[question is|questions are]', n_read)} in it where it states {n_rows}")
+            note("log-counts-differ", stated=n_rows, what="questions", own=n_read)
 
 
 def _list_leaves(schema: pa.Schema, options: ReadOptions) -> list[str]:
@@ -295,22 +272,21 @@ def _list_gold_indices(doc: Mapping[str, object]) -> list[int]:
     return [index for index in (gold if isinstance(gold, list) else [gold]) if isinstance(index, int)]
 
 
-def _parse_prompt(record: _Record) -> PromptFields:
+def _parse_prompt(record: _Record) -> RowFields:
     """Return messages, choices and target; the choices of a question with a written answer are its right answers."""
     doc = as_mapping(record.get("doc"))
     texts = doc.get("choices")
     choices = [str(text).strip() for text in texts] if isinstance(texts, list) else []
     is_choice = not _list_completions(record)
     indices = [index for index in _list_gold_indices(doc) if 0 <= index < len(choices)]
-    targets = [format_choice(index) if is_choice else choices[index] for index in indices]
-    prompt = _parse_literal(as_mapping(record.get("model_response")).get("input") or doc.get("query"))
-    messages: tuple[dict[str, str], ...] | None
-    if isinstance(prompt, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in prompt):
-        messages = tuple({"role": str(turn.get("role", "user")), "content": str(turn["content"])} for turn in prompt)
-    else:
-        messages = ({"role": "user", "content": str(prompt)},) if prompt else None
-    target = " | ".join(targets) or None
-    return {"messages": messages, "choices": tuple(choices) if is_choice else (), "target": target}
+    prompt = _parse_literal(get_field(record, "model_response.input") or doc.get("query"))
+    if not (isinstance(prompt, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in prompt)):
+        prompt = str(prompt) if prompt else None
+    return {
+        "messages": list_messages(prompt),
+        "choices": tuple(choices) if is_choice else (),
+        "target": " | ".join(format_choice(i) if is_choice else choices[i] for i in indices) or None,
+    }
 
 
 def _choose_most_likely(record: _Record, score: float | None) -> str | None:
@@ -332,8 +308,6 @@ class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
     results: Path | None = None
     totals: Mapping[str, Any] = {}
     date: str = ""
-    notes: tuple[str, ...] = ()
-    """Lines about metadata that had to be guessed."""
 
     @property
     def benchmark(self) -> str:
@@ -345,7 +319,7 @@ class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
         """The metadata of the source of the benchmark."""
         names = ("hf_repo", "hf_subset", "evaluation_splits", "version")
         source = {name: self._config.get(name) for name in names}
-        source |= {"task": self.task, "lighteval": as_mapping(self.totals.get("config_general")).get("lighteval_sha")}
+        source |= {"task": self.task, "lighteval": get_field(self.totals, "config_general.lighteval_sha")}
         if shots := re.search(r"\|(\d+)", self.task.removeprefix(self.benchmark)):
             source["num_fewshot"] = int(shots[1])
         return {name: value for name, value in source.items() if value is not None}
@@ -353,15 +327,9 @@ class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settings(self) -> dict[str, object]:
         """Decoding settings of the results json."""
-        general = as_mapping(self.totals.get("config_general"))
-        parameters = as_mapping(as_mapping(general.get("model_config")).get("generation_parameters"))
-        parameters = parameters or as_mapping(general.get("generation_parameters"))
+        places = ("config_general.model_config.generation_parameters", "config_general.generation_parameters")
+        parameters = next((found for place in places if (found := as_mapping(get_field(self.totals, place)))), {})
         return {_RENAMED.get(name, name): value for name, value in parameters.items() if value is not None}
-
-    @property
-    def is_greedy(self) -> bool:
-        """Whether decoding was set to be deterministic."""
-        return self.settings.get("temperature") in (0, 0.0)
 
     @property
     def n_questions(self) -> int:
@@ -370,49 +338,36 @@ class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
         return n if isinstance(n, int) else 0
 
     @property
-    def created(self) -> str:
-        """When the run was started, as ISO 8601; empty where it is not stated."""
-        day, _, clock = self.date.partition("T")
-        return f"{day}T{clock.replace('-', ':')}" if clock else ""
-
-    @property
-    def id(self) -> str:
-        """A hash of what identifies the run, since the harness makes no id."""
-        general = as_mapping(self.totals.get("config_general"))
-        parts = [self.task, self.model, general.get("start_time"), self.date, sorted(self.settings.items(), key=str)]
-        return hashlib.sha256(repr(parts).encode(errors="replace")).hexdigest()[:16]
-
-    @property
     def _config(self) -> Mapping[str, Any]:
         """The configuration of the task."""
         configs = as_mapping(self.totals.get("config_tasks"))
         return as_mapping(configs.get(self.task) or configs.get(self.benchmark))
 
 
-def _find_run(path: Path) -> _LightevalRun:
+def _find_run(path: Path, note: AddNote) -> _LightevalRun:
     """Return the run of a file of details, by the task that the first question names and the date in the path."""
-    task = as_mapping(_read_first(path).get("doc")).get("task_name")
+    task = get_text(_read_first(path), "doc.task_name")
     match = _FILE_NAME.fullmatch(path.name)
     dated = re.fullmatch(_DATE, path.resolve().parent.name)
     date = match["date"] if match else dated[0] if dated else ""
     candidates = list(_read_totals(path))
     candidates = [pair for pair in candidates if date and date in pair[0].name] or candidates
-    name = task if task and isinstance(task, str) else match["task"] if match else ""
+    name = task or (match["task"] if match else "")
     candidates = [pair for pair in candidates if not name or name in _list_tasks(pair[1])]
-    notes = []
     results, totals = candidates[0] if len({_find_model(totals) for _, totals in candidates}) == 1 else (None, {})
     if len(candidates) > 1:
-        notes.append(f"{len(candidates)} results json could be its own{': the first is read' if results else ''}")
+        what = "the first is read" if results else "none is read"
+        note("log-metadata", what=f"{len(candidates)} results json could be its own: {what}")
     if not name and results and len(_list_tasks(totals)) == 1:
         name = next(iter(_list_tasks(totals)))
     if not name:
         name = path.stem
-        notes.append(f"no task is named: the benchmark {name!r} is the file's name")
+        note("log-names-benchmark", benchmark=name)
     model = _find_model(totals)
     if not model:
         model = _model_of_path(path.resolve())
-        notes.append(f"no results json names the model: {model!r} is what its folders are called")
-    return _LightevalRun(task=name, model=model, results=results, totals=totals, date=date, notes=tuple(notes))
+        note("log-names-model", model=model)
+    return _LightevalRun(task=name, model=model, results=results, totals=totals, date=date)
 
 
 def _list_folders(path: Path) -> Iterator[Path]:
@@ -445,9 +400,7 @@ def _list_tasks(totals: Mapping[str, Any]) -> set[str]:
 
 def _find_model(totals: Mapping[str, Any]) -> str:
     """Return the model that a results json names; empty where it names none."""
-    general = as_mapping(totals.get("config_general"))
-    names = (general.get("model_name"), as_mapping(general.get("model_config")).get("model_name"))
-    return next((name for name in names if isinstance(name, str) and name), "")
+    return get_text(totals, "config_general.model_name", "config_general.model_config.model_name") or ""
 
 
 def _model_of_path(path: Path) -> str:

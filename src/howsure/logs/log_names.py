@@ -24,28 +24,11 @@ import msgspec
 from howsure.errors import InputError
 from howsure.logs.base import DigestPart, LogInfo, LogReader, LogRow, QuestionDigest, ReadOptions, encode_text
 from howsure.logs.identical_texts import DIFFERING_SHARE, N_FEWEST
+from howsure.logs.settings import DECODING, is_harmless
 from howsure.store.manifest import Manifest, ModelRecord
 
 __all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models", "label_run_models"]
 
-#: Settings that influence the completions of a model. A seed or a time limit does not make another model.
-_DECODING = frozenset(
-    {
-        *("temperature", "top_p", "top_k", "min_p", "do_sample", "num_beams", "stop", "until"),
-        *("max_tokens", "max_completion_tokens", "max_gen_toks", "max_new_tokens"),
-        *("frequency_penalty", "presence_penalty", "repetition_penalty"),
-        *("reasoning_effort", "reasoning_tokens", "effort", "system_message", "system_instruction"),
-    }
-)
-#: Arguments that say how much was run, and not what.
-_IRRELEVANT = frozenset(
-    {
-        *("seed", "random_seed", "shuffle", "shuffle_seed", "limit", "n", "num_samples", "max_samples", "sample_ids"),
-        *("epochs", "n_repeats", "device", "device_map", "batch_size", "max_batch_size", "gpu_memory_utilization"),
-        *("tensor_parallel_size", "data_parallel_size", "parallelize", "num_concurrent", "max_connections"),
-        *("max_retries", "timeout", "trust_remote_code", "cache_dir", "download_dir", "verbose", "debug", "api_key"),
-    }
-)
 #: Largest share of common questions with other targets for which the data are still the same, with other questions.
 _MAX_OTHER_QUESTIONS = 0.05
 #: Longest value in a name.
@@ -210,7 +193,7 @@ def label_run_models(runs: Sequence[Manifest | None], *, benchmark: str | None =
 
 def _list_settings(model: ModelRecord) -> dict[str, object]:
     """Return the name of a model of a run folder, and its settings that influence completions."""
-    settings = {name: value for name, value in model.settings.items() if name in _DECODING}
+    settings = {name: value for name, value in model.settings.items() if name in DECODING}
     extra = model.settings.get("extra")
     further = {name: value for name, value in extra.items() if _is_relevant(name)} if isinstance(extra, dict) else {}
     return {"model": model.name, **further, **settings}
@@ -235,14 +218,14 @@ def _label_by_conditions(
 
 def _list_model_conditions(log: LogInfo, label: str) -> dict[str, object]:
     """Return the conditions under which a model of a log answered, by name."""
-    settings = {name: value for name, value in log.models[label].settings.items() if name in _DECODING}
+    settings = {name: value for name, value in log.models[label].settings.items() if name in DECODING}
     conditions = {name: value for name, value in log.conditions.items() if _is_relevant(name)}
     return {name: value for name, value in {**conditions, **settings}.items() if value is not None}
 
 
 def _is_relevant(name: str) -> bool:
     """Return whether a condition says what was run, and not how much or where."""
-    return name.rpartition(".")[2] not in _IRRELEVANT
+    return not is_harmless(name)
 
 
 def _list_differing(conditions: Sequence[Mapping[str, object]]) -> list[str]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from howsure.errors import InputError, describe_omission
+from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogRow
 from howsure.logs.log_names import DistinctLog
+from howsure.notes import Note, note_omission
 from howsure.rows import grouping, rows_to_cells
 from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
 
@@ -56,9 +57,7 @@ class LogSource:
     path, reader, options, info
         Those of `log`.
     notes
-        What the log does not contain or what could not be read, a line each; empty until its rows were read.
-    benchmarks_of_notes
-        Empty: each note is about all that the log holds.
+        What the log does not contain or what could not be read; empty until its rows were read.
     fault
         Why an optional log was left out; None where it was read.
     given_at
@@ -70,8 +69,7 @@ class LogSource:
     def __init__(self, log: DistinctLog, *, most_generations: int | None = None, is_optional: bool = False) -> None:
         self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
         self.reader, self.path, self.info, self.options = log.reader, log.path, log.info, log.options
-        self.notes: list[str] = []
-        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
+        self.notes: list[Note] = []
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
@@ -128,7 +126,7 @@ class LogSource:
             if not self.is_optional:
                 raise
             self.fault = error
-            self.notes.append(describe_omission(error))
+            self.notes.append(note_omission(error))
         return _make_schema().empty_table()
 
     def read_answers(self) -> pa.Table | None:
@@ -143,7 +141,7 @@ class LogSource:
         import pyarrow as pa
 
         schema = _make_schema()
-        notes: list[str] = []
+        notes: list[Note] = []
         options = msgspec.structs.replace(self.options, texts=texts)
         rows = self.reader.rows(self.path, options, notes.append)
         batches = []
@@ -179,10 +177,10 @@ def _make_schema() -> pa.Schema:
     return pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
 
 
-def _describe_no_score(where: str, notes: Sequence[str], n_unscored: int) -> InputError:
+def _describe_no_score(where: str, notes: Sequence[Note], n_unscored: int) -> InputError:
     """Return the error for a log without any score, with the remedy that fits what the log contains."""
     if n_unscored:
         remedy = "howsure rescore scores the completions that it keeps"
         return InputError("the log has no score", where=where, remedy=remedy)
-    why = f": {notes[0]}" if notes else ""
+    why = f": {notes[0].text}" if notes else ""
     return InputError(f"no samples are kept{why}", where=where, remedy="give the log of a run that kept its samples")

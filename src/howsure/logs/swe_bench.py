@@ -8,27 +8,17 @@ that the submissions beside it name. There are no records, so that `--columns` h
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import (
-    LogInfo,
-    LogReader,
-    LogRow,
-    RowBuilder,
-    RowKey,
-    ScoreFields,
-    as_mapping,
-    find_folder_name,
-)
-from howsure.logs.file_formats import FileHead, open_file, read_json, read_json_lines
-from howsure.store.manifest import ModelRecord
+from howsure.logs.base import RowBuilder, as_mapping, get_field, name_by_place
+from howsure.logs.file_formats import FileHead, read_json, read_json_lines
+from howsure.logs.record_reader import Record, RecordedRun, RecordReader, ReportedMean, get_text
 
 #: Questions of each part; bash-only is the verified part with one agent.
 _SIZES = {"lite": 300, "verified": 500, "test": 2294, "multilingual": 300}
@@ -47,44 +37,15 @@ _VERDICTS = {
     "reset_failed": "reset_failed: the repository could not be set up",
     "error_ids": "error: its evaluation failed",
     "incomplete_ids": "incomplete: no prediction was submitted",
-    "no_apply": "unresolved",
-    "test_errored": "unresolved",
-    "test_timeout": "unresolved",
-    "applied": "unresolved",
-    "with_logs": "unresolved",
-    "generated": "unresolved",
-    "completed_ids": "unresolved",
-    "submitted_ids": "unresolved",
+    **dict.fromkeys(("no_apply", "test_errored", "test_timeout", "applied", "with_logs", "generated"), "unresolved"),
+    **dict.fromkeys(("completed_ids", "submitted_ids"), "unresolved"),
 }
-_RESULTS_KEYS = {"no_generation", "no_logs", "generated", "with_logs", "applied"}
-#: Keys of an older final_report.json, which counts the attempted questions and lists the resolved ones.
-_SUMMARY_KEYS = {"stats", "resolved", "resolved_per_project"}
-
-
-#: Names of files that say nothing about the submission, which is named by its folder.
-_FILES = ("results.json", "per_instance_details.json", "final_report.json")
-#: Names of files that name no system.
-_GENERAL_STEM = re.compile(
-    r"(?:(?:final|eval|swe|swebench)[_-]?)*(?:report|results?|evaluation|output)s?", re.IGNORECASE
-)
-
-#: Beside metadata.yaml.
-_PREDICTIONS = "all_preds.jsonl"
-
-
-class _Metadata(NamedTuple):
-    name: str = ""
-    models: Sequence[object] = ()
-    attempts: str = "1"
+_DETAILS, _PREDICTIONS = "per_instance_details.json", "all_preds.jsonl"
 
 
 class _Prediction(msgspec.Struct):
     instance_id: str
     model_patch: str | None = None
-
-
-class _Detail(msgspec.Struct):
-    resolved: bool
 
 
 class _Submission(NamedTuple):
@@ -94,13 +55,8 @@ class _Submission(NamedTuple):
     label: str
     part: str | None
 
-    @property
-    def benchmark(self) -> str:
-        """The name of the benchmark."""
-        return f"swe-bench-{self.part}" if self.part else "swe-bench"
 
-
-class SweBenchReader(LogReader):
+class SweBenchReader(RecordReader):
     """Reads a submission to SWE-bench, one row for each question: 1.0 where it was resolved."""
 
     name = "SWE-bench"
@@ -109,67 +65,61 @@ class SweBenchReader(LogReader):
         """Return whether a folder has these files, or the keys of a file are these lists, or ids of questions."""
         if head.kind == "folder":
             results = head.path / "results" / "results.json"
-            return "per_instance_details.json" in head.keys or (
-                "results" in head.keys and results.is_file() and _is_results(FileHead(results).keys)
-            )
+            return _DETAILS in head.keys or (results.is_file() and _is_results(FileHead(results).keys))
         return head.kind == "json" and (_is_results(head.keys) or _is_report(head.keys) or _is_details(head.keys))
 
     def members(self, path: Path) -> Sequence[Path]:
         """Return the file with the verdicts."""
         return [_find_submission(path).file]
 
-    def describe(self, path: Path) -> LogInfo:
-        """Return the submission under its label; the model's name is that of metadata.yaml."""
+    def parse(self, path: Path, build: RowBuilder) -> RecordedRun:
+        """Return the questions with their verdicts; a failure where nothing was evaluated."""
         submission = _find_submission(path)
-        metadata, _ = _read_metadata(submission.folder)
-        settings: dict[str, object] = {"models": list(metadata.models)} if metadata.models else {}
-        settings["attempts"] = metadata.attempts
-        with open_file(submission.file) as file:
-            run = hashlib.sha256(file.read()).hexdigest()[:16]
-        return LogInfo(
-            run=run,
-            models={
-                submission.label: ModelRecord(name=metadata.name or submission.label, kind=self.name, settings=settings)
-            },
-            benchmarks={submission.benchmark: {"part": submission.part}},
-        )
-
-    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
-        """Yield one row for each question; an error where nothing was evaluated."""
-        submission = _find_submission(path)
-        metadata, fault = _read_metadata(submission.folder)
-        if fault:
-            build.note(f"metadata.yaml cannot be read: {fault}")
-        if metadata.attempts != "1":
-            build.note(
-                f"each question had {metadata.attempts} attempts, of which the best counts: it is no single generation"
-            )
-        if build.options.columns:
-            build.note("--columns name fields of records, of which this log has none")
+        metadata = _read_metadata(submission.folder, build)
+        models, attempts = get_field(metadata, "tags.model"), get_text(metadata, "tags.system.attempts") or "1"
+        if attempts != "1":
+            build.note("log-attempts", attempts=attempts)
+        benchmark = f"swe-bench-{submission.part}" if submission.part else "swe-bench"
         if submission.part is None:
-            build.note(
-                f"it does not state which part of SWE-bench it is: the benchmark is called {submission.benchmark!r}"
-            )
-        verdicts = _read_verdicts(submission, build)
-        build.expect_mean("a resolved share of", _find_share(submission.file))
-        n_expected = _SIZES.get(submission.part or "", 0)
-        if len(verdicts) < n_expected:
-            build.note(
-                f"{n_expected - len(verdicts)} of the {n_expected} questions of SWE-bench {submission.part} are named "
-                "nowhere: if they are unresolved, the score is too high without them"
-            )
+            build.note("log-part-unknown", benchmark=benchmark)
+        report = as_mapping(read_json(submission.file, dict[str, Any]))
+        verdicts = _read_verdicts(submission, report, build)
+        if (n_unnamed := _SIZES.get(submission.part or "", 0) - len(verdicts)) > 0:
+            total = _SIZES[str(submission.part)]
+            build.note("log-unnamed-questions", n_unnamed, total=total, part=submission.part)
+        resolved, total_instances = report.get("resolved_instances"), report.get("total_instances")
+        share = None
+        if isinstance(resolved, int) and isinstance(total_instances, int) and total_instances:
+            share = resolved / total_instances
         patches = _read_patches(submission.folder, build) if build.texts else {}
-        for question, verdict in sorted(verdicts.items()):
-            score: ScoreFields = {"status": "error", "error": verdict}
-            if verdict in ("resolved", "unresolved"):
-                score = {"score": float(verdict == "resolved")}
-            key = RowKey(submission.benchmark, submission.label, question)
-            yield build.row(key, completion=patches.get(question), **score)
+        records = [
+            Record(
+                question=question,
+                scores={"resolved": verdict == "resolved"},
+                source={},
+                failure="" if verdict in ("resolved", "unresolved") else verdict,
+                completion=patches.get(question),
+            )
+            for question, verdict in sorted(verdicts.items())
+        ]
+        settings = {"models": models if isinstance(models, list) else [models]} if models else {}
+        return RecordedRun(
+            benchmark=benchmark,
+            model=submission.label,
+            model_name=get_text(metadata, "info.name", "name") or "",
+            records=records,
+            scorers=("resolved",),
+            has_named_score=False,
+            settings={**settings, "attempts": attempts},
+            source={"part": submission.part},
+            reported=[ReportedMean(name="a resolved share of", value=share, scorer="resolved")],
+        )
 
 
 def _is_results(keys: frozenset[str]) -> bool:
     """Return whether these are the keys of a results.json, or of an older final_report.json."""
-    return "resolved" in keys and (bool(_RESULTS_KEYS & keys) or keys >= _SUMMARY_KEYS)
+    lists = {"no_generation", "no_logs", "generated", "with_logs", "applied"}
+    return "resolved" in keys and (bool(lists & keys) or keys >= {"stats", "resolved_per_project"})
 
 
 def _is_report(keys: frozenset[str]) -> bool:
@@ -185,70 +135,54 @@ def _is_details(keys: frozenset[str]) -> bool:
 def _find_submission(path: Path) -> _Submission:
     """Return the submission of a file or folder."""
     if path.is_dir():
-        details = path / "per_instance_details.json"
-        path = details if details.is_file() else path / "results" / "results.json"
+        path = path / _DETAILS if (path / _DETAILS).is_file() else path / "results" / "results.json"
     keys = FileHead(path).keys
     if _is_report(keys) and path.parent.name != "results":
         # The harness calls it MODEL.RUN.json, and writes neither name inside.
-        name = path.stem.rpartition(".")[0] or path.stem
-        return _Submission(path, path.parent, find_folder_name(path) if _GENERAL_STEM.fullmatch(name) else name, None)
+        return _Submission(path, path.parent, name_by_place(path, stem=path.stem.rpartition(".")[0] or path.stem), None)
     if _is_details(keys) and keys == {path.parent.name}:
         # RUN/MODEL/ID/report.json of one question.
         return _Submission(path, path.parent, path.parent.parent.name, None)
     folder = path.parent.parent if path.parent.name == "results" else path.parent
-    if not (folder / "metadata.yaml").is_file() and path.name not in _FILES:
-        name = find_folder_name(path) if _GENERAL_STEM.fullmatch(path.stem) else path.stem
-        return _Submission(path, folder, name, None)
+    is_named = path.name in ("results.json", _DETAILS, "final_report.json")
+    if not (folder / "metadata.yaml").is_file() and not is_named:
+        return _Submission(path, folder, name_by_place(path), None)
     return _Submission(path, folder, folder.resolve().name, _PARTS.get(folder.resolve().parent.name))
 
 
-def _read_metadata(folder: Path) -> tuple[_Metadata, str]:
-    """Return what metadata.yaml states, in its older or newer form, and what is wrong with it."""
+def _read_metadata(folder: Path, build: RowBuilder) -> Mapping[str, object]:
+    """Return what metadata.yaml states; nothing where it is not there or cannot be read."""
     import yaml
 
     file = folder / "metadata.yaml"
-    if not file.is_file():
-        return _Metadata(), ""
     try:
-        content = as_mapping(yaml.safe_load(file.read_bytes()))
-    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
-        return _Metadata(), " ".join(str(error).split())[:120]
-    tags = as_mapping(content.get("tags"))
-    models = tags.get("model")
-    return _Metadata(
-        str(as_mapping(content.get("info")).get("name") or content.get("name") or ""),
-        models if isinstance(models, list) else [models] if models else [],
-        str(as_mapping(tags.get("system")).get("attempts") or "1"),
-    ), ""
+        return as_mapping(yaml.safe_load(file.read_bytes())) if file.is_file() else {}
+    except (yaml.YAMLError, OSError, ValueError, RecursionError):
+        build.note("log-no-metadata", file=file.name, names="the model")
+        return {}
 
 
-def _read_verdicts(submission: _Submission, build: RowBuilder) -> dict[str, str]:
+def _read_verdicts(submission: _Submission, report: Mapping[str, Any], build: RowBuilder) -> dict[str, str]:
     """Return the verdict on each question: resolved, unresolved, or why nothing was evaluated."""
     keys = FileHead(submission.file).keys
     if _is_details(keys):
-        details = read_json(submission.file, dict[str, _Detail])
-        return {name: "resolved" if detail.resolved else "unresolved" for name, detail in details.items()}
-    lists = read_json(submission.file, dict[str, Any])
-    verdicts = _merge_lists(lists, submission.file)
+        is_resolved = {name: get_field(detail, "resolved") for name, detail in report.items()}
+        if not all(isinstance(one, bool) for one in is_resolved.values()):
+            what = "it does not say of each question whether it was resolved"
+            raise InputError(what, where=str(submission.file), remedy="is the file complete?")
+        return {name: "resolved" if one else "unresolved" for name, one in is_resolved.items()}
+    verdicts = _merge_lists(report, submission.file)
     if _is_report(keys):
-        _check_counts(lists, verdicts, build)
-    elif "generated" not in lists:
-        for name in _find_unresolved(submission, verdicts, lists.get("stats"), build):
+        own = {"questions": len(verdicts), "resolved questions": sum(one == "resolved" for one in verdicts.values())}
+        for (what, n), name in zip(own.items(), ("total_instances", "resolved_instances"), strict=True):
+            if isinstance(report.get(name), int) and report[name] != n:
+                build.note("log-counts-differ", stated=report[name], what=what, own=n)
+        if isinstance(ambiguous := report.get("ambiguous_failure_ids"), list) and ambiguous:
+            build.note("log-ambiguous", len(ambiguous))
+    elif "generated" not in report:
+        for name in _find_unresolved(submission, verdicts, report.get("stats"), build):
             verdicts.setdefault(name, "unresolved")
-    if n := sum(verdict not in ("resolved", "unresolved") for verdict in verdicts.values()):
-        build.count(
-            "[question has|questions have] no evaluated patch, and the leaderboard counts [it|them] as unresolved: "
-            "--missing as-zero",
-            n,
-        )
     return verdicts
-
-
-def _find_share(file: Path) -> float | None:
-    """Return the share of resolved questions that the counts of a report state."""
-    report = read_json(file, dict[str, Any])
-    resolved, total = report.get("resolved_instances"), report.get("total_instances")
-    return resolved / total if isinstance(resolved, int) and isinstance(total, int) and total else None
 
 
 def _merge_lists(lists: Mapping[str, Any], file: Path) -> dict[str, str]:
@@ -263,38 +197,21 @@ def _merge_lists(lists: Mapping[str, Any], file: Path) -> dict[str, str]:
     return verdicts
 
 
-def _check_counts(report: Mapping[str, Any], verdicts: Mapping[str, str], build: RowBuilder) -> None:
-    """Compare the counts of a report with what its lists name."""
-    total, resolved = report.get("total_instances"), report.get("resolved_instances")
-    if isinstance(total, int) and total != len(verdicts):
-        build.note(f"the report counts {total} questions and names {len(verdicts)}")
-    n_resolved = sum(verdict == "resolved" for verdict in verdicts.values())
-    if isinstance(resolved, int) and resolved != n_resolved:
-        build.note(f"the report counts {resolved} resolved questions and names {n_resolved}")
-    if isinstance(ambiguous := report.get("ambiguous_failure_ids"), list) and ambiguous:
-        build.count(
-            "[failure|failures] may be the environment's: the harness and howsure count [it|them] "
-            "as it judged [it|them]",
-            len(ambiguous),
-        )
-
-
 def _find_unresolved(
     submission: _Submission, verdicts: Mapping[str, str], stats: object, build: RowBuilder
 ) -> set[str]:
     """Return the attempted questions that results.json does not list, from the other files of the submission."""
     for source, names in _list_attempted(submission, build):
-        if unresolved := set(names) - set(verdicts):
-            build.note(
-                f"{submission.file.name} does not list the questions: {len(unresolved)} unresolved ones are named by "
-                f"{source}"
-            )
+        if unresolved := names - set(verdicts):
+            build.note("log-unresolved-by", len(unresolved), file=submission.file.name, source=source)
             return unresolved
-    n_resolved, n_attempted = len(verdicts), as_mapping(stats).get("generated")
+    n_attempted = as_mapping(stats).get("generated")
     what = "it lists what was resolved, and nothing lists what was not: its score is unknown"
-    if isinstance(n_attempted, int) and n_attempted >= n_resolved > 0:
-        share = f"{n_resolved / n_attempted:.3g}"
-        what = f"it lists {n_resolved} of {n_attempted} questions as resolved ({share}), and nothing lists the others"
+    if isinstance(n_attempted, int) and n_attempted >= len(verdicts) > 0:
+        share = f"{len(verdicts) / n_attempted:.3g}"
+        what = (
+            f"it lists {len(verdicts)} of {n_attempted} questions as resolved ({share}), and nothing lists the others"
+        )
     raise InputError(
         what,
         where=str(submission.file),
@@ -302,35 +219,27 @@ def _find_unresolved(
     )
 
 
-def _list_attempted(submission: _Submission, build: RowBuilder) -> Iterator[tuple[str, Iterable[str]]]:
+def _list_attempted(submission: _Submission, build: RowBuilder) -> Iterator[tuple[str, set[str]]]:
     """Yield each source that names questions, with its questions."""
     folder = submission.folder
     if (folder / _PREDICTIONS).is_file():
-        yield _PREDICTIONS, (prediction.instance_id for prediction in _read_predictions(folder, build))
+        yield _PREDICTIONS, {one.instance_id for one in read_json_lines(folder / _PREDICTIONS, _Prediction, build.note)}
     for name in ("logs", "trajs"):
         if (folder / name).is_dir():
-            matches = (_ID.match(child.name) for child in (folder / name).iterdir())
-            yield f"{name}/", [match[0] for match in matches if match]
+            yield f"{name}/", {match[0] for child in (folder / name).iterdir() if (match := _ID.match(child.name))}
+    names: set[str] = set()
     others = [*folder.resolve().parent.glob("*/results/results.json")]
-    yield f"{len(others)} submissions", (name for file in others for name in _merge_lists(_read_lists(file), file))
-
-
-def _read_lists(file: Path) -> Mapping[str, list[str]]:
-    """Return the lists of another submission; none where they cannot be read."""
-    try:
-        return read_json(file, dict[str, list[str]])
-    except InputError:
-        return {}
-
-
-def _read_predictions(folder: Path, build: RowBuilder) -> Iterator[_Prediction]:
-    """Yield the predictions of a submission."""
-    return read_json_lines(folder / _PREDICTIONS, _Prediction, lambda line: build.note(f"{_PREDICTIONS}: {line}"))
+    for file in others:
+        try:
+            names |= _merge_lists(read_json(file, dict[str, list[str]]), file).keys()
+        except InputError:
+            continue
+    yield f"{len(others)} submissions", names
 
 
 def _read_patches(folder: Path, build: RowBuilder) -> dict[str, str | None]:
     """Return the patches by question."""
     if not (folder / _PREDICTIONS).is_file():
-        build.note(f"there are no patches: {_PREDICTIONS} is not beside metadata.yaml")
+        build.note("log-no-texts", file=_PREDICTIONS)
         return {}
-    return {prediction.instance_id: prediction.model_patch for prediction in _read_predictions(folder, build)}
+    return {one.instance_id: one.model_patch for one in read_json_lines(folder / _PREDICTIONS, _Prediction, build.note)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from howsure.benchmarks.question import Benchmark, Question, find_equal_choices
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 from howsure.perturb.dimensions import BUILT_IN_VALUES
 from howsure.perturb.fitting_values import find_misfit
 from howsure.perturb.instruction_checks import check_instructions
@@ -23,7 +23,6 @@ from howsure.perturb.question_demands import (
 )
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
-from howsure.safe_text import inflect_text
 
 __all__ = ["bind_space", "check_space", "identify_text"]
 
@@ -138,12 +137,7 @@ def _check_choices(questions: Sequence[Question]) -> None:
             raise InputError(f"target {question.target!r} is none of its choices", where=where, remedy=remedy)
     if equal := [question.id for question in questions if find_equal_choices(question.choices)]:
         more = f" and {len(equal) - 3} more" if len(equal) > 3 else ""
-        warnings.warn(
-            f"{len(equal)} {inflect_text('[question has|questions have]', len(equal))} two equal choices "
-            f"({', '.join(equal[:3])}{more}): an answer that gives only the text of these is unparsed",
-            HowsureWarning,
-            stacklevel=2,
-        )
+        warn(Note("equal-choices", n=len(equal), facts={"questions": ", ".join(equal[:3]) + more}))
 
 
 def _check_labels(space: Space, most: int) -> None:
@@ -213,8 +207,7 @@ def _warn_of_misfits(space: Space, questions: Sequence[Question], *, with_choice
     if n_labels and has_demonstrations and any(value.content != "label" for value in space.values_of("answer")):
         parts.append(f"demonstrations answer with the label where the instruction asks for it ({n_labels} of them)")
     if parts:
-        what = f"some of the {len(questions)} questions do not fit every value of the space: {'; '.join(parts)}"
-        warnings.warn(f"{what}. howsure prompts --replaced prints such prompts", HowsureWarning, stacklevel=2)
+        warn(Note("values-replaced", n=len(questions), facts={"parts": "; ".join(parts)}))
 
 
 def _check_pool(space: Space, questions: Sequence[Question]) -> None:
@@ -253,5 +246,4 @@ def _check_paraphrases(space: Space, questions: Sequence[Question]) -> None:
         raise InputError(what, where=where, remedy="give the ids of the benchmark's questions")
     if is_drawn and (missing := [identity for identity in ids if identity not in space.paraphrases]):
         n = len(missing)
-        message = f"{n} of {len(ids)} questions have no paraphrase and keep their own text, such as {min(missing)!r}"
-        warnings.warn(message, HowsureWarning, stacklevel=4)
+        warn(Note("no-paraphrase", n=n, facts={"total": len(ids), "example": min(missing)}), stacklevel=4)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from howsure.benchmarks.question import Benchmark, Message, ParsedAnswer, Prompt, Question, Variant
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext, share_context, write_context
 from howsure.extraction.multiple_choice import read_choice
+from howsure.notes import Note, warn
 from howsure.perturb.checks import bind_space, identify_text
 from howsure.perturb.dimensions import ENUMERATORS, draw_key
 from howsure.perturb.instructions import Instruction
@@ -198,8 +198,7 @@ def draw_variants(
             raise InputError("both a pool and questions held out", where="variants", remedy="keep one of them")
         pool, benchmark = hold_out(benchmark, k, seed)
     if n > space.size and not any(value.seeded or d.nested for d in space.dimensions for value in d.values):
-        message = f"{n} variants from a space of {space.size}: variants that are drawn again have the same prompts"
-        warnings.warn(message, HowsureWarning, stacklevel=2)
+        warn(Note("repeated-variants", n=n, facts={"size": space.size}))
     bound = bind_space(space, benchmark, pool, paraphrases)
     points: list[Variant] = [*bound.sample(n, seed)]
     own = FixedPrompt(benchmark, benchmark.prompt)

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from howsure.errors import UnknownNameError
+from howsure.notes import read_templates
 from howsure.stats.core.printed_width import find_printed_width
 from howsure.stats.core.results import Columns, Result, make_columns
 
@@ -98,9 +99,12 @@ class Explanations(Result):
 
 
 def _find_meaning(name: str) -> ColumnMeaning:
-    """Return what a column means, or what a term means, which has no unit and no page."""
+    """Return what a column means, or what a term or the code of a note means, which have no unit and no page."""
     columns = read_columns()
-    return columns[name] if name in columns else ColumnMeaning(heading=name, meaning=TERMS[name], unit="", page="")
+    if name in columns:
+        return columns[name]
+    meaning = TERMS[name] if name in TERMS else read_templates()[name].describe()
+    return ColumnMeaning(heading=name, meaning=meaning, unit="", page="")
 
 
 def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:
@@ -116,12 +120,13 @@ def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:
 
 
 def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
-    """Return what columns of tables mean, and terms such as "data noise".
+    """Return what columns of tables mean, terms such as "data noise", and codes of notes.
 
     Parameters
     ----------
     names
-        Names of columns or terms, or one name; default: all columns, in alphabetical order.
+        Names of columns, terms or codes, or one name; "notes" is all codes. Default: all columns, in alphabetical
+        order.
 
     Returns
     -------
@@ -131,7 +136,7 @@ def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
     Raises
     ------
     UnknownNameError
-        When no command prints a column of that name, and it is no term.
+        When no command prints a column of that name, and it is neither a term nor a code.
 
     Examples
     --------
@@ -142,9 +147,11 @@ def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
     """
     meanings = read_columns()
     chosen = (names,) if isinstance(names, str) else tuple(names)
+    explained = [*meanings, *TERMS, *read_templates()]
+    chosen = tuple(one for name in chosen for one in (sorted(read_templates()) if name == "notes" else [name]))
     for name in chosen:
-        if name not in meanings and name not in TERMS:
-            raise UnknownNameError("column", name, [*meanings, *TERMS])
+        if name not in explained:
+            raise UnknownNameError("column", name, explained)
     return Explanations(chosen or tuple(meanings))
 
 

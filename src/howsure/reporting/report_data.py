@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.notes import Note
 from howsure.results.texts import QuestionTexts
 from howsure.stats.core.cells import Cells, IntArray
 from howsure.stats.core.cube import Cube
@@ -126,9 +127,9 @@ class ReportData:
         Manifests of the run folders, shown as they are.
     facts
         Further entries of the page's header: name and value.
-    source_warnings
-        Warnings of the readers, shown above all benchmarks.
-    warnings_by_benchmark
+    source_notes
+        Notes of the readers, shown above all benchmarks.
+    notes_by_benchmark
         Those of them that concern a benchmark, shown on its page of a site; default: all.
 
     Raises
@@ -157,8 +158,8 @@ class ReportData:
     usage: Mapping[str, Mapping[str, ModelUsage]] = field(default_factory=dict)
     manifests: Sequence[Mapping[str, object]] = ()
     facts: Sequence[tuple[str, str]] = ()
-    source_warnings: Sequence[str] = ()
-    warnings_by_benchmark: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    source_notes: Sequence[Note] = ()
+    notes_by_benchmark: Mapping[str, Sequence[Note]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not any(cells.models and cells.questions for cells in self.cells):

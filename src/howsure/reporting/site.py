@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from howsure.errors import InputError
+from howsure.notes import Note
 from howsure.reporting.assets import build_policy, load_templates, read_template
 from howsure.reporting.elements import clean_json
 from howsure.reporting.figure_files import FigureStyle, format_csv, write_figures
@@ -308,7 +309,7 @@ def write_report(
             models=len({model for cells in benchmarks for model in split_greedy_runs(cells)[0].models}),
             level=options.level,
             title=options.title,
-            source_warnings=data.source_warnings,
+            source_notes=data.source_notes,
             matrix=build_score_matrix(
                 [split_greedy_runs(cells)[0] for cells in benchmarks],
                 {name: f"{file}.html" for name, file in names.items()},
@@ -352,14 +353,14 @@ def _is_file(output: Path) -> bool:
 def _build_site_page(data: ReportData, options: ReportOptions, cells: Cells, file_name: str) -> Page:
     """Return the page of one benchmark of a site."""
     has_reference = options.reference in {None, *cells.models}
-    strange = f"{options.reference} was not run on this benchmark: the reference is the highest score."
+    strange = Note("no-reference", facts={"model": options.reference})
     own = replace(
         data,
         cells=[cells],
         manifests=[manifest for manifest in data.manifests if names_benchmark(manifest, cells.benchmark)],
         facts=(),  # they are of all benchmarks together
-        source_warnings=[
-            *data.warnings_by_benchmark.get(cells.benchmark, data.source_warnings),
+        source_notes=[
+            *data.notes_by_benchmark.get(cells.benchmark, data.source_notes),
             *([] if has_reference else [strange]),
         ],
     )
@@ -440,7 +441,7 @@ def render_index(
     models: int,
     level: float = 0.95,
     title: str | None = None,
-    source_warnings: Sequence[str] = (),
+    source_notes: Sequence[Note] = (),
     matrix: ScoreMatrix | None = None,
 ) -> str:
     """Return the index as HTML, which is complete without scripts; a script sorts it.
@@ -455,8 +456,8 @@ def render_index(
         Level of the verdicts.
     title
         Title of the index.
-    source_warnings
-        Warnings of the readers.
+    source_notes
+        Notes of the readers.
     matrix
         Scores of all models; None leaves them out.
     """
@@ -471,7 +472,7 @@ def render_index(
             counts=f"{format_count(len(rows), 'benchmark')} and {format_count(models, 'model')}",
             numbers=NUMBERS,
             level=f"{100 * level:g}",
-            source_warnings=source_warnings,
+            source_notes=source_notes,
             matrix=matrix,
             style=style,
             script=script,

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.logs.log_source import LogSource
+from howsure.notes import Note, warn
 from howsure.results.run_source import RunSource, is_judged
 from howsure.results.sources import Source, TableSource
 from howsure.results.table_log import TableLogReader
-from howsure.safe_text import inflect_text
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
 from howsure.store import responses
@@ -232,9 +232,7 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
         for benchmark, question, target in _read_targets(source, each, targets):
             n_different += targets[benchmark].setdefault(question, target) != target
         if n_different:
-            what = "[question has|questions have] another target than before: the first target of each is used"
-            line = f"{source.path}: {n_different} {inflect_text(what, n_different)}"
-            warnings.warn(line, HowsureWarning, stacklevel=2)
+            warn(Note("second-target", str(source.path), n=n_different))
         for answers in each:
             parts[answers.benchmark].append(answers)
     return {name: _set_targets(reduce(add, parts[name]), targets[name]) for name in sorted(parts)}

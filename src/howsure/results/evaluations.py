@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import warnings
 from collections import defaultdict
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.notes import Note, merge_notes, warn
 from howsure.results.merging import compare_sources, drop_earlier_cells, join_runs, merge_cubes, share_clusters
 from howsure.results.run_source import is_judged
 from howsure.results.sources import Data, Source, check_no_mapping, find_sources
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Evaluations", "open_or_list", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
 
 Part = TypeVar("Part", Cells, Cube)
-#: Numbers, and the name that a file gives its model, in which lines of one kind differ.
-_DIFFERENT = re.compile(r"\d[\d.,]*|(?<=it is called )'[^']*'")
-_LEADING_NUMBER = re.compile(r"\d+(?= )")
 
 
 def read(
@@ -176,12 +173,10 @@ class Evaluations(Sequence[Cells]):
         self.sources, self.dimensions, self.benchmark = tuple(sources), tuple(dimensions), benchmark
         self.by_variant = by_variant
         self.benchmarks = tuple(benchmarks)
-        self._doubts: defaultdict[int, dict[str, str]] = defaultdict(
-            dict
-        )  # a line's benchmark, by the index of the source
+        self._doubts: defaultdict[int, list[Note]] = defaultdict(list)  # by the index of the source
         self._benchmarks_of: dict[int, set[str]] = {}  # by the index of the source, once scores have been read
         self._stored_names: list[set[str]] = [set()] * len(sources)  # as the sources name them, and read or not
-        self._emitted: set[str] = set()
+        self._emitted: set[Note] = set()
 
     def __repr__(self) -> str:
         return f"Evaluations({', '.join(str(source.path) for source in self.sources)})"
@@ -266,22 +261,19 @@ class Evaluations(Sequence[Cells]):
                             return name, str(first.path), str(source.path)
         return None
 
-    def list_differences(self, earlier: Evaluations) -> list[str]:
-        """Return a line for each benchmark that is not the one of this name in earlier results, by its questions."""
+    def list_differences(self, earlier: Evaluations) -> list[Note]:
+        """Return a note on each benchmark that is not the one of this name in earlier results, by its questions."""
         old, new = earlier.split_cells(), self.split_cells()
         within = [*compare_sources(old, earlier.sources), *compare_sources(new, self.sources)]
-        lines = compare_sources([*old, *new], [*earlier.sources, *self.sources])
-        return [line for line in lines if line not in within]
+        notes = compare_sources([*old, *new], [*earlier.sources, *self.sources])
+        return [note for note in notes if note not in within]
 
     def manifests(self) -> list[dict[str, object]]:
         """Return the manifests of run folders and logs."""
         return [manifest for source in self.sources if (manifest := source.manifest()) is not None]
 
-    def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[str]:
-        """Return the notes of all sources that have been read: one line for each kind, with the first path.
-
-        Lines that differ in numbers, or in the name that a file gives its model, are of one kind. Where they begin with
-        a number, the line has their sum.
+    def notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> list[Note]:
+        """Return the notes of all sources that have been read: one for each code; see `notes.merge_notes`.
 
         Parameters
         ----------
@@ -291,7 +283,10 @@ class Evaluations(Sequence[Cells]):
         has_folders
             False names files without their folders, for a page that others read.
         """
-        kinds: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        return merge_notes(self._list_notes(benchmark, has_folders=has_folders))
+
+    def _list_notes(self, benchmark: str | None = None, *, has_folders: bool = True) -> Iterator[Note]:
+        """Yield the notes of each source, with its path."""
         for i, source in enumerate(self.sources):
             if self.benchmarks and self._benchmarks_of and i not in self._benchmarks_of:
                 continue  # it holds other benchmarks only
@@ -304,13 +299,10 @@ class Evaluations(Sequence[Cells]):
             wanted = set(self.benchmarks) or names
             if benchmark is not None and self.benchmark is None:
                 wanted = {benchmark}
-            doubts = (line for line, name in self._doubts[i].items() if benchmark in {None, name})
-            for line in dict.fromkeys([*(getattr(n, 'text', n) for n in source.notes), *doubts]):
-                benchmarks = getattr(source, 'benchmarks_of_notes', {}).get(line)
-                if benchmarks and wanted and wanted.isdisjoint(benchmarks):
-                    continue
-                kinds[_DIFFERENT.sub("#", line)].append((path, line))
-        return [_join_lines(of) for of in kinds.values()]
+            stated = (one for one in source.notes if not one.benchmarks or not wanted or wanted & {*one.benchmarks})
+            doubts = (one for one in self._doubts[i] if benchmark in {None, *one.benchmarks})
+            for note in (*stated, *doubts):
+                yield replace(note, where=f"{path}: {note.where}" if note.where else path)
 
     @property
     def _holds_benchmark_scores(self) -> bool:
@@ -324,8 +316,8 @@ class Evaluations(Sequence[Cells]):
         shared, unclustered = share_clusters([cells for part in parts for cells in part])
         merged = merge_cells(shared)
         self._find_doubts(parts, merged)
-        lines = [*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)]
-        self._warn([*lines, *_find_equal_numbers(merged)])
+        notes = [*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)]
+        self._warn([*notes, *_find_equal_numbers(merged)])
         return tuple(merged)
 
     @cached_property
@@ -336,8 +328,8 @@ class Evaluations(Sequence[Cells]):
         self._find_doubts(flat, flat[0] if len(flat) == 1 else [])
         shared, unclustered = share_clusters([cube for part in parts for cube in part])
         merged = merge_cubes(shared)
-        what = "each question has variants of its own: no variant has a score over all questions"
-        self._warn([*unclustered, *(f"{cube.benchmark}: {what}" for cube in merged if cube.nested)])
+        nested = [cube.benchmark for cube in merged if cube.nested]
+        self._warn([*unclustered, *(Note("nested-variants", name, benchmarks=(name,)) for name in nested)])
         return tuple(merged)
 
     @cached_property
@@ -406,14 +398,15 @@ class Evaluations(Sequence[Cells]):
         """Store the evidence against independent generations with the first source of each benchmark."""
         for total in merged:
             own = [(i, cells) for i, part in enumerate(parts) for cells in part if cells.benchmark == total.benchmark]
-            lines = describe_dependence([cells for _, cells in own], total)
-            self._doubts[own[0][0]] |= dict.fromkeys(lines, total.benchmark)
+            doubts = self._doubts[own[0][0]]
+            doubts += [note for note in describe_dependence([cells for _, cells in own], total) if note not in doubts]
 
-    def _warn(self, more: Iterable[str]) -> None:
-        """Issue warnings for new notes and for additional lines."""
-        for line in (*(note for note in self.notes() if note not in self._emitted), *more):
-            warnings.warn(line, HowsureWarning, stacklevel=5)
-        self._emitted.update(self.notes())
+    def _warn(self, more: Iterable[Note]) -> None:
+        """Issue warnings for the notes that are new, and for more notes."""
+        new = [note for note in self._list_notes() if note not in self._emitted]
+        self._emitted.update(new)
+        for note in (*merge_notes(new), *more):
+            warn(note, stacklevel=5)
 
 
 def build_benchmarks_error(names: Sequence[str], path: str | Path, *, may_select: bool = True) -> InputError:
@@ -428,54 +421,28 @@ def build_benchmarks_error(names: Sequence[str], path: str | Path, *, may_select
     return InputError(what, where=str(path), remedy=remedy)
 
 
-def _join_lines(lines: Sequence[tuple[str, str]]) -> str:
-    """Return one line for lines of one kind, each with its path.
-
-    >>> _join_lines([("a", "3 samples failed"), ("b", "1 samples failed"), ("c", "1 samples failed")])
-    'a and 2 more: 5 samples failed'
-    >>> _join_lines([("a", "model m took 3 h"), ("a", "model m took 4 h")])
-    'a: model m took 3 h; and 1 more line of this kind'
-    >>> _join_lines([("the frame", "the frame: m: generations are copies")])
-    'the frame: m: generations are copies'
-    """
-    path, line = lines[0]
-    n_paths, n_lines = len({path for path, _ in lines}), len({line for _, line in lines})
-    if n_lines > 1:
-        leading = [_LEADING_NUMBER.match(one) for _, one in lines]
-        rests = {one.lstrip("0123456789") for _, one in lines}
-        if all(leading) and len(rests) == 1:
-            line = f"{sum(int(match[0]) for match in leading if match)}{rests.pop()}"
-        elif n_paths > 1:
-            line = f"{line} (in the first)"
-        else:
-            line = f"{line}; and {n_lines - 1} more line{'s' * (n_lines > 2)} of this kind"
-    line = line.removeprefix(f"{path}: ")  # a frame is called as its benchmark is
-    return f"{path} and {n_paths - 1} more: {line}" if n_paths > 1 else f"{path}: {line}"
-
-
-def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[str]:
-    """Yield a line on benchmarks of different names and models with the same question ids."""
+def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[Note]:
+    """Yield a note on benchmarks of different names and models with the same question ids."""
     by_questions: defaultdict[frozenset[str], list[Cells]] = defaultdict(list)
     for one in cells:
         by_questions[frozenset(one.questions)].append(one)
     for questions, same in by_questions.items():
         models = [set(one.models) for one in same]
         if len(same) > 1 and len(questions) > 1 and sum(map(len, models)) == len(set().union(*models)):
-            names = ", ".join(one.benchmark for one in same[:3]) + ", ..." * (len(same) > 3)
-            what = f"have the same {len(questions)} question ids and other models"
-            yield f"{names} {what}: --as-benchmark NAME makes them one"
+            names = tuple(one.benchmark for one in same)
+            listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+            yield Note("equal-question-ids", benchmarks=names, n=len(questions), facts={"names": listed})
 
 
-def _find_equal_numbers(cells: Sequence[Cells]) -> Iterator[str]:
-    """Yield a line on names such as 1.0 and 1 in one benchmark, which may be the same question or model."""
+def _find_equal_numbers(cells: Sequence[Cells]) -> Iterator[Note]:
+    """Yield a note on names such as 1.0 and 1 in one benchmark, which may be the same question or model."""
     for one in cells:
         for what, names in (("question", one.questions), ("model", one.models)):
             every = set(names)
             pairs = [name for name in names if name.endswith(".0") and name.removesuffix(".0") in every]
             if pairs:
-                first = pairs[0].removesuffix(".0")
-                line = f"{first!r} and {pairs[0]!r} are two {what}s, as they are written"
-                yield f"{one.benchmark}: {line}: if they are one, write both alike in every file"
+                facts = {"first": pairs[0].removesuffix(".0"), "second": pairs[0], "what": what}
+                yield Note("equal-numbers", one.benchmark, (one.benchmark,), facts=facts)
 
 
 def to_cells(data: Data | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:

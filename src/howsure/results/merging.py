@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.notes import Note
 from howsure.rows.rows_to_cells import EXTREMES, SUMS
 from howsure.stats.core.cells import Cells, merge_clusters
 from howsure.stats.core.cube import Cube
@@ -150,8 +151,8 @@ def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
     )
 
 
-def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceManifest]) -> Iterator[str]:
-    """Yield a line for each source whose benchmark differs from the one with this name in an earlier source.
+def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceManifest]) -> Iterator[Note]:
+    """Yield a note on each source whose benchmark differs from the one with this name in an earlier source.
 
     Programs may name the same questions differently. The manifests of run folders describe the content of their
     benchmarks, so shards of one run are recognised, although they have no question in common.
@@ -165,19 +166,14 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
             default = (set(cells.questions), source, about)
             questions, first, first_about = first_of.setdefault(cells.benchmark, default)
             is_same = first_about.get("sha256") is not None and first_about.get("sha256") == about.get("sha256")
+            facts: dict[str, object] = {"benchmark": cells.benchmark, "first": str(first.path)}
             if questions.isdisjoint(cells.questions) and not is_same:
-                yield (
-                    f"{source.path}: no question of {cells.benchmark} occurs in {first.path}: are they the same "
-                    "benchmark? Two programs may name the same questions differently: --columns question=FIELD, with "
-                    "howsure convert for each file where one FIELD does not fit all"
-                )
+                yield Note("no-common-question", str(source.path), (cells.benchmark,), facts=facts)
             elif _differ(about, first_about, "sha256"):
-                yield (f"{source.path}: {cells.benchmark} has other questions or targets than in {first.path}")
+                yield Note("other-questions", str(source.path), (cells.benchmark,), facts=facts)
             elif _differ(about, first_about, "seed") and questions != set(cells.questions):
-                yield (
-                    f"{source.path}: its questions were drawn with seed {about['seed']}, those of {first.path} with "
-                    f"{first_about['seed']}: shards of one run have one seed"
-                )
+                facts |= {"seed": about["seed"], "first_seed": first_about["seed"]}
+                yield Note("other-seed", str(source.path), (cells.benchmark,), facts=facts)
             questions.update(cells.questions)
 
 
@@ -198,7 +194,7 @@ def _differ(one: Mapping[str, object], other: Mapping[str, object], name: str) -
     return None not in {one.get(name), other.get(name)} and one[name] != other[name]
 
 
-def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[Note]]:
     """Return the parts so that each benchmark has clusters in all of its parts or in none.
 
     A run folder stores the clusters of its questions, while another source of the same benchmark may have none. That
@@ -209,7 +205,7 @@ def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
     parts
         The parts with clusters, or without them.
     notes
-        A line for each benchmark whose clusters are not used.
+        A note on each benchmark whose clusters are not used.
     """
     clusters_of: dict[str, dict[str, str]] = {}
     for part in parts:
@@ -224,8 +220,7 @@ def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
         cluster_of = {} if part.benchmark in left_out else clusters_of[part.benchmark]
         clusters = tuple(cluster_of[question] for question in part.questions) if cluster_of else None
         shared.append(replace(part, clusters=clusters) if (part.clusters is None) == bool(cluster_of) else part)
-    line = "only some of its sources have clusters of its questions: the clusters are not used"
-    return shared, [f"{name}: {line}" for name in sorted(left_out)]
+    return shared, [Note("clusters-of-some-sources", name, (name,)) for name in sorted(left_out)]
 
 
 def drop_earlier_cells(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:

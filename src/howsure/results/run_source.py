@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from howsure.errors import InputError, StoreError
 from howsure.logs.base import OF_OWN_SCORES
+from howsure.notes import Note
 from howsure.results import merging
 from howsure.rows import rows_to_cells
 from howsure.rows.grouping import keep_first_rows
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["RunSource", "has_answers", "is_judged", "list_judged_sources"]
 
 _COLUMNS = (*KEY, "score", "answer", "created")
-#: Note on scores that a judge gave.
-JUDGED = (
-    "the scores are a judge's opinion; howsure review --random N collects people's labels, and --calibrate of score, "
-    "compare and report corrects the scores by them"
-)
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"
 #: Largest number of models that a note names.
@@ -58,9 +54,7 @@ class RunSource:
     Attributes
     ----------
     notes
-        Lines that qualify the results; more lines are added when rows are read.
-    benchmarks_of_notes
-        The benchmarks that a note is about, where it is not about all of them.
+        What qualifies the results; more notes are added when rows are read.
     plans
         Plans of the models that were sampled adaptively.
     fault
@@ -88,22 +82,21 @@ class RunSource:
             for benchmark, plans in manifest.load_plans(path).items()
         }
         self.scorer = scorer if scorer is not None else self._find_default_scorer()
-        self.benchmarks_of_notes: dict[str, tuple[str, ...]] = {}
         self.notes = self._read_notes()
         if self.scorer is not None and self.scorer.startswith("judge:"):
-            self._note(JUDGED)
+            self._note(Note("judge-opinion"))
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark; see `rows.rows_to_cells.make_cells`."""
         if self.plans:
-            self._note_stages("each stage has a weight as a whole, and n is the effective number of generations")
+            self._note_stages("stages-weighted")
         return [] if self._is_copy else rows_to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each run by benchmark; a run is one generation of every question."""
         if self.plans:
-            self._note_stages("a run is a generation that every question has; the other generations are left out")
+            self._note_stages("stages-as-runs")
         if self._is_copy:
             return {}
         days = rows_to_cells.find_days(self.rows)
@@ -112,7 +105,7 @@ class RunSource:
     def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
         if self.plans:
-            self._note_stages("each stage has a weight as a whole")
+            self._note_stages("stages-of-variants")
         if self._is_copy:
             return []
         cubes = rows_to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
@@ -174,8 +167,7 @@ class RunSource:
             if not table.num_rows:
                 raise InputError("no completion has a score", where=str(self.path), remedy=remedy)
             of = "" if self.scorer is None else f" by {self.scorer}"
-            what = f"{number:,} completion{'s have' if number > 1 else ' has'} no score{of}"
-            self._note(f"{what}: {remedy}")
+            self._note(Note("unscored-completions", n=number, facts={"of": of, "remedy": remedy}))
         names = [name for name in _COLUMNS if name != "answer" or has_answers(table)]
         table = keep_first_rows(table.select(names), self.most_generations, str(self.path))
         return self._add_clusters(table)
@@ -234,7 +226,7 @@ class RunSource:
             if number := compute.sum(copies).as_py():
                 table = table.filter(compute.invert(copies))
                 if note:
-                    self._note(f"{number} of its generations are copies of those in {other.path}: each counts once")
+                    self._note(Note("copied-from-folder", n=number, facts={"other": str(other.path)}))
         return table
 
     def rename_models(self, table: pa.Table) -> pa.Table:
@@ -277,9 +269,7 @@ class RunSource:
             mine = compute.equal(table["benchmark"], benchmark)
             if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
                 cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
-                line = f"{benchmark}: only some questions have a cluster: the clusters are left out"
-                self._note(line)
-                self.benchmarks_of_notes[line] = (benchmark,)
+                self._note(Note("clusters-of-some-questions", benchmark, (benchmark,)))
         return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
 
     def _find_default_scorer(self) -> str | None:
@@ -289,39 +279,39 @@ class RunSource:
         except StoreError:
             return None
 
-    def _read_notes(self) -> list[str]:
-        """Return the warnings of the run, and one line on the models that were stopped early, with their intervals."""
+    def _read_notes(self) -> list[Note]:
+        """Return the notes and warnings that the run stored, and one on the models that were stopped early."""
         try:
             about = self._manifest
         except StoreError as error:
-            return [f"the warnings of the run and whether it was stopped early are not known: {error}"]
+            return [Note("damaged-manifest", facts={"why": str(error)})]
         if about is None:
-            what = "the models' settings and the warnings of the run are not known; restore it from a copy"
-            return [f"{manifests.NAME} is missing: {what}"]
+            return [Note("no-manifest", facts={"name": manifests.NAME})]
+        notes = [one.to_note() for one in about.source_notes]
+        notes += [
+            Note("run-warning", benchmarks=about.warned_benchmarks.get(line, ()), facts={"text": line})
+            for line in about.warnings
+        ]
+        if self.scorer is not None and self.scorer != about.scorer:  # a note on the log's own scores is of no others
+            notes = [one for one in notes if one.code not in OF_OWN_SCORES]
+        if _lacks_journal(self.path, about):
+            notes.append(Note("lost-journal"))
         several = len(about.benchmarks) > 1
-        early = [f"{one.benchmark}: {one.message}" if several else one.message for one in about.stopped if one.is_early]
-        more = f"; and {len(early) - _N_NAMED} more, see {manifests.NAME}" if len(early) > _N_NAMED else ""
-        lost = ["its last session was killed, and the journal of its database (-wal) is missing: rows may be lost"]
-        lost = lost if _lacks_journal(self.path, about) else []
-        warnings = about.warnings
-        if self.scorer is not None and self.scorer != about.scorer:  # a line on the log's own scores is of no others
-            warnings = tuple(line for line in warnings if not any(part in line for part in OF_OWN_SCORES))
-        self.benchmarks_of_notes |= about.warned_benchmarks
-        lines = ["; ".join(early[:_N_NAMED]) + more] if early else []
-        self.benchmarks_of_notes |= {
-            line: tuple({one.benchmark for one in about.stopped if one.is_early}) for line in lines
-        }
-        return [*warnings, *lost, *lines]
+        for one in about.stopped:
+            if one.is_early:
+                where = one.benchmark if several else ""
+                notes.append(Note("stopped-early", where, (one.benchmark,), facts={"why": one.message}))
+        return notes
 
-    def _note_stages(self, what: str) -> None:
-        """Note which models were sampled adaptively, with the consequence for the results."""
+    def _note_stages(self, code: str) -> None:
+        """Note which models were sampled adaptively; the code has the consequence for the results."""
         labels = sorted({label for models in self.plans.values() for label in models})
         more = f" and {len(labels) - _N_NAMED} more" if len(labels) > _N_NAMED else ""
-        self._note(f"{', '.join(labels[:_N_NAMED])}{more} sampled in stages (allocate: adaptive): {what}")
+        self._note(Note(code, facts={"models": ", ".join(labels[:_N_NAMED]) + more}))
 
-    def _note(self, line: str) -> None:
-        if line not in self.notes:
-            self.notes.append(line)
+    def _note(self, note: Note) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
 
 def has_answers(table: pa.Table) -> bool:

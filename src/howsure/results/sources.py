@@ -21,7 +21,7 @@ from howsure.logs.base import LogReader, ReadOptions
 from howsure.logs.file_formats import FileHead
 from howsure.logs.log_names import DistinctLog, distinguish_logs, label_run_models
 from howsure.logs.log_source import LogSource
-from howsure.notes import Note
+from howsure.notes import Note, note_omission
 from howsure.results import merging
 from howsure.results.run_source import RunSource
 from howsure.results.table_log import TableLogReader, identify_table
@@ -78,7 +78,7 @@ _MOST_JSON = 1 << 28
 
 
 class Source(Protocol):
-    """One run folder, log, table or frame; reading it adds lines to `notes`."""
+    """One run folder, log, table or frame; reading it adds to `notes`."""
 
     #: Index, among the paths and frames that were given, of the one that it was found at.
     given_at: int
@@ -93,7 +93,7 @@ class Source(Protocol):
 
     @property
     def notes(self) -> Sequence[Note]:
-        """Notes that qualify the results; they are complete once the source has been read."""
+        """What qualifies the results; complete once the source has been read."""
 
     @property
     def fault(self) -> InputError | None:
@@ -182,8 +182,9 @@ class TableSource:
         """Return what a function of `rows.table` reads; None where an optional table cannot be read."""
 
         def add(note: Note) -> None:
-            if note not in self.notes:
-                self.notes.append(note)
+            own = replace(note, where="") if note.where == str(self.path) else note
+            if own not in self.notes:
+                self.notes.append(own)
 
         options: dict[str, Any] = {"generations": self.most_generations, "options": self.options, "note": add}
         try:
@@ -192,7 +193,7 @@ class TableSource:
             if not self.is_optional:
                 raise
             if self.fault is None:
-                add(Note("left-out", str(self.path), facts={"why": describe_omission(error)}))
+                add(note_omission(error))
             self.fault = error
             return None
 

@@ -115,7 +115,7 @@ class TableLogReader(LogReader):
         """Yield each generation once; a missing score without a completion is a failure."""
         import pyarrow as pa
 
-        with self._open(path, lambda note: build.note(note.text)) as unnumbered:
+        with self._open(path, lambda note: build.note(note.code, note.n, **note.facts)) as unnumbered:
             rows = number_rows(unnumbered)
             generation = _write_number_sql(rows)
             has_texts = "completion" in rows.columns

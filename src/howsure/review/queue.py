@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 from urllib.parse import urlencode
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
 from howsure.logs.log_source import LogSource
+from howsure.notes import Note, warn
 from howsure.results.answers import AnswerGroup, AnswerKind, count_answers, group_answers
 from howsure.results.run_source import RunSource
 from howsure.results.sources import find_sources
@@ -164,7 +165,7 @@ def _find_texts(paths: Iterable[Path]) -> list[RunSource | LogSource]:
         what = "no run folder here, and tables hold no texts"
         raise InputError(what, where=", ".join(map(str, given)), remedy=_REMEDY)
     if without:
-        warnings.warn(f"tables hold no texts: left out: {', '.join(without)}", HowsureWarning, stacklevel=3)
+        warn(Note("tables-without-texts", ", ".join(without), n=len(without)), stacklevel=3)
     return selected
 
 

@@ -13,9 +13,8 @@ import hashlib
 import json
 import os
 import tempfile
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -23,7 +22,8 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 import numpy as np
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 from howsure.stats.core.cells import Cells, mean_where
 from howsure.stats.judges import LabelAgreement, measure_agreement
 
@@ -130,7 +130,7 @@ def append(path: Path, verdict: Verdict) -> Verdict:
     InputError
         When the file cannot be written, or contains lines of which none is a verdict.
     """
-    latest = max((one.when for one in history(path, missing=True, warn=_ignore) if one.key == verdict.key), default="")
+    latest = max((one.when for one in history(path, missing=True, note=_ignore) if one.key == verdict.key), default="")
     if verdict.when <= latest:
         after = datetime.strptime(latest, _WHEN).replace(tzinfo=UTC) + timedelta(microseconds=1)
         verdict = msgspec.structs.replace(verdict, when=after.strftime(_WHEN))
@@ -174,7 +174,7 @@ def _build_write_error(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written: {error.strerror}", where=str(path), remedy="name a file with --verdicts")
 
 
-def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | None = None) -> list[Verdict]:
+def history(path: Path, *, missing: bool = False, note: Callable[[Note], None] = warn) -> list[Verdict]:
     """Return every verdict in the file once, in order; other lines are left out with a warning.
 
     Parameters
@@ -183,8 +183,8 @@ def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | 
         A file that `append` made.
     missing
         Whether a file that does not exist is read as a file without verdicts; otherwise it is an error.
-    warn
-        Function that is called with a message about lines that are not verdicts; the default issues a warning.
+    note
+        Function that is called with a note on lines that are not verdicts; the default issues a warning.
 
     Raises
     ------
@@ -212,17 +212,12 @@ def history(path: Path, *, missing: bool = False, warn: Callable[[str], None] | 
         if not unique:
             remedy = "give a file that howsure review made"
             raise InputError(f"no line is a verdict: {why}", where=f"{path}, line {number}", remedy=remedy)
-        more = f", and {len(bad) - 1} more lines" if len(bad) > 1 else ""
-        (warn or _warn)(f"{path}, line {number}{more}: this is no verdict and is left out ({why})")
+        note(Note("no-verdict", f"{path}, line {number}", n=len(bad), facts={"why": why}))
     return sorted(unique, key=lambda one: (one.when, msgspec.json.encode(one)))
 
 
-def _warn(what: str) -> None:
-    warnings.warn(what, HowsureWarning, stacklevel=3)
-
-
-def _ignore(_: str) -> None:
-    """Ignore a warning about lines that are not verdicts, since appending does not remove them."""
+def _ignore(_: Note) -> None:
+    """Ignore a note on lines that are not verdicts, since appending does not remove them."""
 
 
 class Decision(NamedTuple):
@@ -388,8 +383,8 @@ def exclude(
     *,
     keys: Mapping[tuple[str, str], str] | None = None,
     corrected_at: str = "",
-) -> tuple[list[Cells], list[str]]:
-    """Return the cells without rejected questions, and messages for each benchmark on what was left out, and why.
+) -> tuple[list[Cells], list[Note]]:
+    """Return the cells without rejected questions, and notes for each benchmark on what was left out, and why.
 
     A question on which reviewers differ is not left out until somebody has adjudicated it.
 
@@ -415,7 +410,7 @@ def exclude(
     keys = keys or {}
     by_id = _index_by_id(decisions.values())
     selected: list[Cells] = []
-    messages: list[str] = []
+    notes: list[Note] = []
     for cells in runs:
         here: dict[str, Decision] = {}
         changed = []
@@ -429,46 +424,45 @@ def exclude(
                 changed += [question] if key is not None and earlier.is_rejected else []
         if changed:
             examples = ", ".join(map(repr, changed[:3])) + (" ..." if len(changed) > 3 else "")
-            count = _count_questions(len(changed), "rejected ")
-            what = f"{cells.benchmark}: {count} reviewed with another text or target, and left out"
-            warnings.warn(f"{what}: {examples}; review again", HowsureWarning, stacklevel=2)
+            warn(_make_note("content-changed", cells, len(changed), examples=examples))
         corrected = {question for question, one in here.items() if one.answer and one.when < corrected_at}
         out = {question: one for question, one in here.items() if one.is_rejected and question not in corrected}
         if out and len(out) == len(cells.questions):
             remedy = "is it the right file of verdicts?"
             raise InputError("the verdicts reject every question", where=cells.benchmark, remedy=remedy)
         selected.append(cells.select(questions=[q for q in cells.questions if q not in out]) if out else cells)
-        messages += _describe_decisions(cells, selected[-1], here, out)
+        notes += _describe_decisions(cells, selected[-1], here, out)
         if corrected:
-            what = (
-                f"{_count_questions(len(corrected), 'mislabeled ')} not left out: the scores are for the right answers"
-            )
-            messages.append(f"{cells.benchmark}: {what}")
+            notes.append(_make_note("corrected-questions", cells, len(corrected)))
         rejected = {
             name for (benchmark, name), one in by_id.items() if benchmark == cells.benchmark and one.is_rejected
         }
         if absent := rejected - set(cells.questions):
-            messages.append(f"{cells.benchmark}: {_count_questions(len(absent), 'rejected ')} not among the results")
-    return selected, messages
+            notes.append(_make_note("rejected-elsewhere", cells, len(absent)))
+    return selected, notes
+
+
+def _make_note(code: str, cells: Cells, n: int, **facts: object) -> Note:
+    """Return a note on questions of a benchmark."""
+    return Note(code, cells.benchmark, (cells.benchmark,), n, facts)
 
 
 def _describe_decisions(
     cells: Cells, selected: Cells, here: Mapping[str, Decision], out: Mapping[str, Decision]
-) -> list[str]:
-    """Return how many questions of a benchmark are left out, on what, what that does, and how many are undecided."""
+) -> Iterator[Note]:
+    """Yield how many questions of a benchmark are left out, on what, what that does, and how many are undecided."""
     words, bases = Counter(one.verdict for one in out.values()), Counter(one.basis for one in out.values())
     why = ", ".join(f"{n} {word}" for word, n in sorted(words.items(), reverse=True))
     on = ", ".join(f"{bases[basis]} on {basis}" for basis in _DECIDED if bases[basis])
-    lines = [f"{len(out)} of {_count_questions(len(cells.questions))} left out" + (f" ({why}; {on})" if out else "")]
-    lines[0] += _describe_mean_change(cells, selected) if out else ""
+    change = f" ({why}; {on}){_describe_mean_change(cells, selected)}" if out else ""
+    yield _make_note("questions-excluded", cells, len(out), total=len(cells.questions), change=change)
     n_of_basis = Counter(one.basis for one in here.values())
     if n := n_of_basis["disagreement"]:
-        lines.append(f"{_count_questions(n)} on which reviewers differ not left out: decide by review --adjudicate")
+        yield _make_note("reviewers-differ", cells, n)
     if n := n_of_basis["unsure"]:
-        lines.append(f"{_count_questions(n)} on which reviewers are only unsure not left out")
+        yield _make_note("reviewers-unsure", cells, n)
     if n := sum(len({final.verdict for final in one.adjudications}) > 1 for one in here.values()):
-        lines.append(f"{_count_questions(n)} on which adjudicators differ: the newest final verdict counts")
-    return [f"{cells.benchmark}: {line}" for line in lines]
+        yield _make_note("adjudicators-differ", cells, n)
 
 
 def _describe_mean_change(cells: Cells, selected: Cells) -> str:
@@ -479,12 +473,3 @@ def _describe_mean_change(cells: Cells, selected: Cells) -> str:
         return ""
     which = "the models" if np.array_equal(has_both, np.isfinite(before)) else "the models that still have a score"
     return f"; the mean score of {which} goes from {before[has_both].mean():.3f} to {after[has_both].mean():.3f}"
-
-
-def _count_questions(n: int, kind: str = "") -> str:
-    """Return a number of questions in words.
-
-    >>> _count_questions(1), _count_questions(2, "rejected ")
-    ('1 question', '2 rejected questions')
-    """
-    return f"{n} {kind}question{'' if n == 1 else 's'}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from howsure.benchmarks.question import Benchmark
-from howsure.errors import HowsureWarning
-from howsure.safe_text import inflect_text, mask_address
+from howsure.notes import Note, warn
+from howsure.safe_text import mask_address
 from howsure.sample.experiment import Experiment, StoppingVerdict
 from howsure.sample.model_job import ModelJob
 from howsure.sample.sampling_plan import SamplingPlan
@@ -77,16 +76,10 @@ def begin_manifest(folder: Path, plans: Sequence[SamplingPlan]) -> dict[str, int
 def _warn_of_other_results(old: manifest.Manifest, folder: Path, new: manifest.Manifest) -> None:
     """Warn of benchmarks, or else prompt variants, that a folder has and the experiment does not name."""
     if others := sorted(old.benchmarks.keys() - new.benchmarks.keys()):
-        listed = ", ".join(others)
-        these = "rows stay, and every command that reads the folder shows them"
-        message = f"{folder} also has results of {listed}, which this experiment does not name; their {these}"
-        warnings.warn(message, HowsureWarning, stacklevel=2)
+        warn(Note("other-benchmarks-here", str(folder), facts={"benchmarks": ", ".join(others)}))
     elif others := sorted(old.prompts.keys() - new.prompts.keys()):
         listed = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
-        which = inflect_text(f"{len(others):,} other prompt [variant|variants]", len(others))
-        message = f"{folder} also has results of {which} ({listed}), which this experiment does not name"
-        rest = "their rows stay, and a score of the folder is the mean over all its variants"
-        warnings.warn(f"{message}; {rest}; use another folder to keep them apart", HowsureWarning, stacklevel=2)
+        warn(Note("other-variants-here", str(folder), n=len(others), facts={"variants": listed}))
 
 
 class Remark(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +14,9 @@ import msgspec
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
-from howsure.benchmarks.question_file import NO_SCORER
-from howsure.errors import EmptyShardError, HowsureWarning, InputError
+from howsure.errors import EmptyShardError, InputError
 from howsure.models.model import Settings
+from howsure.notes import Note, ignore_notes, warn
 from howsure.perturb import instructions
 from howsure.perturb.question_paraphrases import load_question_paraphrases
 from howsure.perturb.unitxt import from_templates
@@ -158,9 +158,8 @@ def _leave_to_judge(experiment: Experiment, benchmark: Benchmark) -> Benchmark:
 
 def load_benchmark(experiment: Experiment) -> Benchmark:
     """Return the first benchmark of an experiment, under its label if it has one."""
-    with warnings.catch_warnings():
-        if experiment.judge is not None:  # the scorer of the benchmark scores nothing
-            warnings.filterwarnings("ignore", f".*{NO_SCORER}", HowsureWarning)
+    # With a judge, the scorer of the benchmark scores nothing.
+    with nullcontext() if experiment.judge is None else ignore_notes("text-scorer"):
         benchmark = load(experiment.benchmark, base=experiment.base)
     return benchmark if experiment.label is None else replace(benchmark, name=experiment.label)
 
@@ -192,7 +191,7 @@ def build_plans(experiment: Experiment, benchmark: Benchmark | None = None) -> l
     if not plans:
         raise empty[0]
     for omitted in empty:
-        warnings.warn(f"{omitted.what}; it is left out of this shard", HowsureWarning, stacklevel=2)
+        warn(Note("empty-shard", facts={"why": omitted.what}))
     return plans
 
 
@@ -222,11 +221,8 @@ def apply_decoding(experiment: Experiment, benchmark: Benchmark) -> Experiment:
         models.append(msgspec.structs.replace(config, settings=settings))
     greedy = [config.label for config in models if config.settings.temperature == 0 and config.generations > 1]
     if greedy and benchmark.decoding.get("temperature") == 0:
-        message = (
-            f"{benchmark.name} decodes at temperature 0, so the generations of a question are near-copies: "
-            f"{', '.join(greedy)}; give the models a temperature, or generations: 1"
-        )
-        warnings.warn(message, HowsureWarning, stacklevel=3)
+        facts = {"benchmark": benchmark.name, "models": ", ".join(greedy)}
+        warn(Note("decodes-greedily", benchmarks=(benchmark.name,), facts=facts), stacklevel=3)
     return msgspec.structs.replace(experiment, models=tuple(models))
 
 
@@ -243,11 +239,8 @@ def _warn_of_short_completions(experiment: Experiment, variants: list[Variant]) 
     short = {label: limit for label, limit in limits.items() if limit is not None and limit < TOKENS_OF_REASONING}
     if n and short:
         listed = ", ".join(f"{label} ({limit})" for label, limit in short.items())
-        message = (
-            f"{n} of {len(variants)} variants ask for reasoning, and max_tokens may cut it off before the answer: "
-            f"{listed}; give {TOKENS_OF_REASONING} or more, or leave the reasoning out"
-        )
-        warnings.warn(message, HowsureWarning, stacklevel=2)
+        facts = {"total": len(variants), "models": listed, "tokens": TOKENS_OF_REASONING}
+        warn(Note("short-completions", n=n, facts=facts))
 
 
 def _find_model_price(config: ModelConfig, experiment: Experiment) -> Price | None:
@@ -330,7 +323,7 @@ def _load_templates(spec: dict[str, object], base: Path) -> dict[str, object]:
             raise InputError(what, where=str(path), remedy="give templates as unitxt writes them") from None
     converted = from_templates(templates, name=name)
     for note in converted.notes:
-        warnings.warn(f"{name}: {note}", HowsureWarning, stacklevel=2)
+        warn(Note("unitxt-template", name, facts={"text": note}))
     return {"space": converted.space, **{key: value for key, value in spec.items() if key != "templates"}}
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import msgspec
 
 from howsure.benchmarks import catalogue
-from howsure.errors import HowsureWarning
 from howsure.models.generating_process import ABILITIES
 from howsure.models.model import Settings
+from howsure.notes import Note, warn
 from howsure.sample.experiment import BenchmarkConfig, BudgetConfig, Experiment
 from howsure.sample.model_config import ModelConfig
 
@@ -55,8 +54,7 @@ def simulate_models(experiment: Experiment) -> Experiment:
         stopping = msgspec.structs.replace(stopping, models=(a, b))
     first, *more = (_simulate_part(part, abilities) for part in experiment.parts)
     if experiment.judge is not None:
-        message = "--simulate: no judge is asked; answers are compared with the target as texts"
-        warnings.warn(message, HowsureWarning, stacklevel=2)
+        warn(Note("simulated-judge"))
     return msgspec.structs.replace(
         experiment,
         **msgspec.structs.asdict(first),
@@ -107,7 +105,6 @@ def _choose_scorer(spec: str | dict[str, object]) -> str | dict[str, object]:
     if scorer is None and isinstance(name, str) and name in catalogue.list_names():
         scorer = catalogue.load_entry(name).scorer
     if isinstance(scorer, str) and scorer.partition(":")[0] in _OWN_RULES:
-        message = f"--simulate: {name} is scored by comparing texts, not by {scorer}"
-        warnings.warn(message, HowsureWarning, stacklevel=4)
+        warn(Note("simulated-scorer", facts={"benchmark": name, "scorer": scorer}), stacklevel=4)
         return options | {"scorer": "normalised"}
     return spec

@@ -22,14 +22,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import Note, warn
 
 __all__ = [
     "ALLOW_UNSAFE",
@@ -110,14 +110,9 @@ def choose_isolation() -> Isolation:
         if not is_unsafe_code_allowed():
             remedy = "install bubblewrap (Linux), or accept that with --allow-unsafe-code"
             raise InputError(f"generated code would not be isolated from {missing}", where=where, remedy=remedy)
-        warnings.warn(f"generated code is not isolated from {missing}", HowsureWarning, stacklevel=2)
+        warn(Note("code-not-isolated", facts={"missing": missing}))
     if not _can_filter_calls(isolation):
-        warnings.warn(
-            "system calls of generated code are not filtered here (seccomp on Linux x86-64 is needed): "
-            "it may start processes and programs within its limits",
-            HowsureWarning,
-            stacklevel=2,
-        )
+        warn(Note("calls-not-filtered"))
     return isolation
 
 

@@ -29,6 +29,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from howsure.errors import InputError, StoreError
+from howsure.notes import Note, read_templates
 from howsure.safe_text import is_secret, mask_address
 from howsure.store import database
 from howsure.store.atomic import replace_file
@@ -45,6 +46,7 @@ __all__ = [
     "SessionRecord",
     "StageBasis",
     "Stopped",
+    "StoredNote",
     "begin",
     "finish",
     "format_time",
@@ -112,6 +114,28 @@ class LogIdentity(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
 
 
+class StoredNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A note as it is stored, with its sentence."""
+
+    code: str
+    where: str = ""
+    benchmarks: tuple[str, ...] = ()
+    n: int = 0
+    facts: dict[str, str | int | float | bool | None] = {}
+    text: str = ""
+
+    def to_note(self) -> Note:
+        """Return the note; one of a code that is not known is its sentence."""
+        if self.code not in read_templates():
+            return Note("run-warning", self.where, self.benchmarks, facts={"text": self.text})
+        return Note(self.code, self.where, self.benchmarks, self.n, self.facts)
+
+    @classmethod
+    def of_note(cls, note: Note) -> StoredNote:
+        """Return a note as it is stored."""
+        return cls(**note.to_record())  # type: ignore[arg-type]
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The data that are needed to repeat a run.
 
@@ -142,7 +166,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, ModelRecord] = {}
     """By label."""
     sessions: tuple[SessionRecord, ...] = ()
+    source_notes: tuple[StoredNote, ...] = ()
+    """What was noted when the logs that this folder was converted from were read."""
     warnings: tuple[str, ...] = ()
+    """What its sessions warned of."""
     warned_benchmarks: dict[str, tuple[str, ...]] = {}
     """Maps a warning to the benchmarks that it is about; a warning that is not here is about all of them."""
     notes: tuple[str, ...] = ()
@@ -278,6 +305,7 @@ def _has_rows(path: Path) -> bool:
 def finish(
     path: Path,
     *,
+    source_notes: Iterable[Note] = (),
     warnings: Iterable[str] = (),
     warned_benchmarks: Mapping[str, Iterable[str]] | None = None,
     notes: Iterable[str] = (),
@@ -290,6 +318,8 @@ def finish(
 
     Parameters
     ----------
+    source_notes
+        Notes on the logs and tables that the run was converted from.
     warned_benchmarks
         Maps a warning to the benchmarks that it is about; warnings that are not there are about all of them.
     replaced_prefixes
@@ -304,6 +334,7 @@ def finish(
     manifest = replace(
         manifest,
         sessions=(*before, replace(last, finished=format_time(clock()))),
+        source_notes=(*manifest.source_notes, *map(StoredNote.of_note, source_notes)),
         warnings=_merge_lines(
             [line for line in manifest.warnings if not line.startswith(tuple(replaced_prefixes))], warnings
         ),

@@ -100,7 +100,7 @@ class ReviewSession:
     def history(self) -> list[Verdict]:
         """Read all verdicts from the file again, because a merge or another session may have changed it."""
         warnings: list[str] = []
-        verdicts = history(self.file, missing=True, warn=warnings.append)
+        verdicts = history(self.file, missing=True, note=lambda note: warnings.append(str(note)))
         self.warnings = warnings
         return verdicts
 

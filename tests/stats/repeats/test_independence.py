@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.long_cases import mark_long
+from helpers.noted import noted
 
 import howsure
 from howsure.errors import HowsureWarning, InputError
+from howsure.notes import Note
 from howsure.stats.comparisons.providers import providers
 from howsure.stats.core.cells import MOST_OUTCOMES, Cells
 from howsure.stats.repeats.independence import (
@@ -79,8 +81,9 @@ def test_copies_among_generations_are_found_and_named():
     assert find_copied_generations(of(scores).outcomes[0]) == []
     scores[0, :, 3] = scores[0, :, 1]
     assert find_copied_generations(of(scores).outcomes[0]) == [(1, 3)]
-    [line] = said(of(scores))
-    assert line.startswith("b: m0: the 2nd and the 4th generation have the same score on all questions")
+    [note] = said(of(scores))
+    assert note.code == "copied-generations"
+    assert note.text.startswith("the 2nd and the 4th generation of m0 on b have the same score on all questions")
     missing = of([[row[: 4 if j % 3 else 3] for j, row in enumerate(scores[0].tolist())]])
     assert find_copied_generations(missing.outcomes[0]) == [(1, 3)]
     scores[0, 7, 3] = 1 - scores[0, 7, 3]
@@ -144,11 +147,11 @@ def test_generations_that_are_stored_several_times():
     assert find_multiples(of(scores)).tolist() == [1]
     assert find_multiples(twice).tolist() == [2]
     assert find_multiples(of(np.concatenate([scores] * 6, axis=2))).tolist() == [6]
-    [line] = said(twice)
-    assert "is a multiple of 2, as if each generation were stored 2 times" in line
+    facts = {"models": "m0", "benchmark": "b", "times": 2}
+    assert said(twice) == [Note("stored-several-times", benchmarks=("b",), facts=facts)]
     # the same file read twice as if it were two
-    [line] = describe_dependence([of(scores), of(scores)], of(scores) + of(scores))
-    assert "multiple of 2" in line
+    [note] = describe_dependence([of(scores), of(scores)], of(scores) + of(scores))
+    assert (note.code, note.facts["times"]) == ("stored-several-times", 2)
     few = drawn(rng, [0.5] * 4, 2)
     assert said(of(np.concatenate([few, few], axis=2))) == []  # too few questions vary
 
@@ -158,9 +161,7 @@ def test_scores_that_never_vary():
     first = (rng.random((1, 200, 1)) < 0.5).astype(float)
     same = of(np.repeat(first, 2, axis=2))
     assert find_unvaried(same).all()
-    [line] = said(same)
-    assert line.startswith("b: m0: all generations of each question have the same score: copies of one (a cache,")
-    assert line.endswith("read only the first: --generations 1")
+    assert [note.code for note in said(same)] == ["equal-generations"]
     varied = np.repeat(first, 2, axis=2)
     varied[0, 0, 0] = 1 - varied[0, 0, 0]
     for nothing in (of(varied), of(first), of(np.zeros((1, 500, 3))), of(np.repeat(first[:, :30], 2, axis=2))):
@@ -202,10 +203,7 @@ def test_retries_until_right():
     rng = np.random.default_rng(4)
     cells = of([until_right(rng, rng.beta(0.6, 0.6, 60), 5)])
     assert find_retries(cells).all()
-    [line] = said(cells)
-    assert "m0: generations look like retries until right" in line
-    assert "the score is too high" in line
-    assert "--generations 1" in line
+    assert [(note.code, note.facts["models"]) for note in said(cells)] == [("retries-until-right", "m0")]
     unordered = Cells("b", cells.models, cells.questions, cells.n, cells.total, cells.total_sq)
     assert find_retries(unordered).all()  # the counts alone show it
     mixed = of([[row[::-1] for row in until_right(rng, [0.5] * 60, 5)]])
@@ -251,10 +249,10 @@ def test_seeds_that_questions_share_are_told_with_the_factor_that_is_true():
     # NaN where nearly all answers of all repetitions are alike
     assert np.mean(np.isnan(factors)) < 0.2
     assert np.sqrt(np.nanmean(np.square(factors))) == pytest.approx(ratio, rel=0.15)
-    lines = [line for seed in range(20) for line in said(of(shared(np.random.default_rng(seed), p, 5)))]
+    notes = [note for seed in range(20) for note in said(of(shared(np.random.default_rng(seed), p, 5)))]
     # Two generations may even be copies of each other.
-    assert len(lines) >= 17
-    assert sum("questions share seeds, or the model changed" in line for line in lines) >= 15
+    assert len(notes) >= 17
+    assert sum(note.code == "shared-noise" for note in notes) >= 15
 
 
 @pytest.mark.parametrize(("n", "k"), mark_long([(40, 2), (100, 5), (150, 20), (600, 3)], after=2))
@@ -279,17 +277,16 @@ def test_one_of_many_independent_models_that_is_far_off_by_chance_is_no_sign():
     one = next(
         y for y in (drawn(rng, p, 4) for _ in range(20_000)) if 1e-4 < find_shared_noise(of(y).outcomes[0])[0] < CHANCE
     )
-    assert any("share seeds" in line for line in said(of(one)))
+    assert any(note.code == "shared-noise" for note in said(of(one)))
     others = [drawn(rng, p, 4) for _ in range(47)]
-    assert not any("share seeds" in line for line in said(of(np.concatenate([one, *others]))))
+    assert not any(note.code == "shared-noise" for note in said(of(np.concatenate([one, *others]))))
 
 
 def test_a_model_that_changed_between_repetitions_is_told_and_few_questions_tell_nothing():
     rng = np.random.default_rng(2)
     p = rng.beta(2, 2, 300)
     changed = np.concatenate([drawn(rng, p, 2), drawn(rng, p**2, 2)], axis=2)
-    (line,) = said(of(changed))
-    assert "m0: from the 1st generation of the questions to the 2nd" in line
+    assert [note.code for note in said(of(changed))] == ["shared-noise"]
     assert np.isnan(find_shared_noise(of(changed[:, :10]).outcomes[0])).all()
 
 
@@ -298,8 +295,8 @@ def test_sources_that_are_copies_of_each_other():
     p = rng.beta(0.6, 0.4, 80)
     runs = [of(drawn(rng, p, 1)) for _ in range(3)]
     assert list(describe_dependence(runs, runs[0] + runs[1] + runs[2])) == []
-    [line] = describe_dependence([*runs[:2], runs[1]], runs[0] + runs[1] + runs[1])
-    assert "two sources have the same scores on all questions" in line
+    [note] = describe_dependence([*runs[:2], runs[1]], runs[0] + runs[1] + runs[1])
+    assert note.code == "equal-sources"
 
 
 def rows(scores):
@@ -324,7 +321,7 @@ def planted():
     return {"fresh": rows(fresh), "copied": rows(copied), "same": rows(fresh[:, [0, 0]]), "retries": rows(tried)}
 
 
-SAID = {"copied": "the 1st and the 3rd generation have", "same": "all generations of each", "retries": "until right"}
+SAID = {"copied": "copied-generations", "same": "equal-generations", "retries": "retries-until-right"}
 
 
 @pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
@@ -335,19 +332,16 @@ def test_reading_warns(planted, tmp_path, form, kind):
         given = tmp_path / f"rows.{form}"
         frame.to_csv(given, index=False) if form == "csv" else frame.to_parquet(given)
     for what in ("cells", "cubes"):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with noted() as notes:
             getattr(howsure.read(given), what)()
-        told = [str(one.message) for one in caught if issubclass(one.category, HowsureWarning)]
         # a cube has no order of generations, so single copies among them are not seen
         expected = kind in ("same", "retries") or (kind == "copied" and what == "cells")
-        assert len(told) == expected
-        assert all(SAID[kind] in line for line in told)
+        assert [note.code for note in notes] == [SAID[kind]] * expected if expected else not notes
 
 
 def test_of_several_variants_the_first_shows_copies(planted):
     frames = [planted[kind].assign(variant=name) for kind, name in (("fresh", "w"), ("copied", "v"))]
-    with pytest.warns(HowsureWarning, match="m: the 1st and the 3rd generation have the same score"):
+    with pytest.warns(HowsureWarning, match="the 1st and the 3rd generation of m on the frame have"):
         [cells] = howsure.read(pd.concat(frames))
     assert cells.n.tolist() == [[6] * 150]
     with warnings.catch_warnings():
@@ -360,7 +354,7 @@ def test_two_files_of_the_same_results(planted, tmp_path):
         planted["fresh"].query("generation == 0").drop(columns="generation").assign(benchmark="b").to_csv(
             tmp_path / f"{name}.csv", index=False
         )
-    with pytest.warns(HowsureWarning, match="b: m: all generations of each question have the same score"):
+    with pytest.warns(HowsureWarning, match="all generations of each question by m on b have"):
         howsure.read(tmp_path).cells()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +20,8 @@ import msgspec
 from howsure.benchmarks.downloads import DataSource, fetch_files, find_cached_files, read_revision
 from howsure.benchmarks.question import Benchmark
 from howsure.benchmarks.question_file import build_benchmark, parse_file_spec
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
+from howsure.errors import InputError, UnknownNameError
+from howsure.notes import Note, warn
 from howsure.rows.table_files import PlacedRow, read_rows
 
 __all__ = ["CatalogueEntry", "describe", "is_on_disk", "list_names", "load_entry", "load_published"]
@@ -234,5 +234,5 @@ def _read_split(files: list[Path], split: str, digest: hashlib._Hash, *, with_su
 def _warn_of_number(benchmark: Benchmark, entry: CatalogueEntry, *, is_whole: bool) -> None:
     """Warn if the number of questions is not the published one."""
     if is_whole and len(benchmark.questions) != entry.questions:
-        text = f"{benchmark.name}: {len(benchmark.questions):,} questions in place of {entry.questions:,}"
-        warnings.warn(f"{text}: this is not the whole published set", HowsureWarning, stacklevel=3)
+        facts = {"published": entry.questions}
+        warn(Note("not-the-published-set", benchmark.name, n=len(benchmark.questions), facts=facts), stacklevel=3)

@@ -126,14 +126,6 @@ class TaskDataset(msgspec.Struct, frozen=True):
     sample_ids: list[Any] | None = None
 
 
-class EvalConfig(msgspec.Struct, frozen=True):
-    """The configuration of the run of a task."""
-
-    epochs: int | None = None
-    epochs_reducer: Any = None
-    log_samples: bool | None = None
-
-
 class TaskSpec(msgspec.Struct, frozen=True):
     """The field `eval` of the header: task, data set and model."""
 
@@ -153,7 +145,14 @@ class TaskSpec(msgspec.Struct, frozen=True):
     solver: Any = None
     solver_args: Any = None
     scorers: Any = None
-    config: EvalConfig = EvalConfig()
+    config: dict[str, Any] = {}
+    """The configuration of the run: epochs, limits, and where it ran."""
+
+    @property
+    def epochs(self) -> int:
+        """The planned number of epochs."""
+        epochs = self.config.get("epochs")
+        return epochs if isinstance(epochs, int) and epochs > 0 else 1
 
 
 class EvalPlan(msgspec.Struct, frozen=True):
@@ -181,19 +180,13 @@ class Metrics(msgspec.Struct, frozen=True):
         return None
 
 
-class Headline(msgspec.Struct, frozen=True):
-    """The score that the harness reports first."""
-
-    scorer: str | None = None
-    score: str | None = None
-
-
 class LogResults(msgspec.Struct, frozen=True):
     """The scores that the harness reports."""
 
     total_samples: int = 0
     scores: list[Metrics] = []
-    headline: Headline | None = None
+    headline: dict[str, Any] | None = None
+    """Scorer and score that the harness reports first."""
 
 
 class Header(msgspec.Struct):
@@ -242,7 +235,7 @@ class InspectLog(ABC):
     summaries
         `SampleSummary` of each sample, in the order in which the samples ended.
     notes
-        Lines about data that are damaged or lost.
+        Codes of notes on data that are damaged or lost.
     n_repeated, n_lost
         Number of samples that the log has twice, and of damaged samples that cannot be read at all.
     """
@@ -335,9 +328,7 @@ class EvalLog(InspectLog):
             self._closing.close()
             raise
         if self._zip.is_recovered:
-            self.notes.append(
-                "the end of the file is lost, so its members were searched for: some samples may be missing"
-            )
+            self.notes.append("log-end-lost")
 
     def read_raw(self, key: SampleKey) -> bytes | None:
         """Return a sample as JSON."""
@@ -365,7 +356,7 @@ class EvalLog(InspectLog):
                     fault = error
                     continue
                 if fault is not None:
-                    self.notes.append("the header is damaged: how the run ended is lost")
+                    self.notes.append("log-header-lost")
                 return
         raise _unreadable(self.path, fault or ValueError("there is no header"))
 

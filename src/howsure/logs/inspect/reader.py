@@ -27,17 +27,15 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import (
-    ONLY_FIRST_SCORED,
     UNSCORED,
     LogInfo,
     LogReader,
     LogRow,
-    PromptFields,
     QuestionDigest,
     ReadOptions,
     RowBuilder,
+    RowFields,
     RowKey,
-    UsageFields,
     as_mapping,
     digest_text,
 )
@@ -65,16 +63,9 @@ from howsure.logs.inspect.samples import (
     score_sample,
 )
 from howsure.logs.inspect.zip_file import ZipArchive
-from howsure.safe_text import inflect_text
+from howsure.logs.settings import DECODING, list_conditions
 from howsure.store.manifest import ModelRecord
 
-#: Settings that influence the completions of a model; headers and connections are left out.
-# Not formatted: one name a line would fill a page.
-_DECODING = frozenset({
-    "system_message", "max_tokens", "top_p", "temperature", "stop_seqs", "best_of", "frequency_penalty", "top_k",
-    "presence_penalty", "logit_bias", "seed", "num_choices", "logprobs", "top_logprobs", "effort", "reasoning_effort",
-    "reasoning_tokens", "reasoning_summary", "verbosity", "response_schema",
-})  # fmt: skip
 _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})
 #: Limits of a sample that cut off its last completion.
 _CUTTING_LIMITS = frozenset({"token", "context"})
@@ -82,6 +73,8 @@ _CUTTING_LIMITS = frozenset({"token", "context"})
 _N_DIGESTED = 900
 #: Number of samples of a log whose prompts and completions are compared with those of other logs.
 _N_PROMPTS = 5
+#: Settings that are kept although they tell no systems apart.
+_SETTINGS = ("seed", "num_choices", "logprobs", "top_logprobs")
 _LETTER = re.compile("[A-Z]")
 _LOCAL_HOST = re.compile(r"localhost|127\..*|0\.0\.0\.0|::1|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*")
 #: Largest number of epochs of a question that are compared if texts are read for the comparison only.
@@ -106,14 +99,13 @@ class InspectReader(LogReader):
     def describe(self, path: Path) -> LogInfo:
         """Return task, data set, model and settings, from the header."""
         with open_log(path) as log:
-            spec, plan = log.header.eval, log.header.plan
-            settings = {**(spec.model_generate_config or {}), **(plan.config or {})}
-            n_epochs = max([spec.config.epochs or 1, *(epoch for _, epoch in log.summaries)])
+            spec = log.header.eval
+            n_epochs = max([spec.epochs, *(epoch for _, epoch in log.summaries)])
             model = ModelRecord(
                 name=spec.model,
                 kind=self.name,
                 base_url=spec.model_base_url or "",
-                settings={name: value for name, value in settings.items() if name in _DECODING and value is not None},
+                settings=_list_settings(log),
                 generations=n_epochs * _count_choices(log),
             )
             source: dict[str, object] = {
@@ -163,56 +155,71 @@ class InspectReader(LogReader):
             n_choices = _count_choices(log)
             needs_sample = build.texts or n_choices > 1
             shape = Sample if build.texts else SampleOutput
-            model, no_prompt = log.header.eval.model, PromptFields()
             for sample_key, summary in log.summaries.items():
                 if sample_key in build.options.superseded:
-                    build.count("[sample is|samples are] left out, since a later log of this run has [it|them]")
+                    build.note("log-superseded", 1)
                     continue
                 sample = log.read(sample_key, shape) if needs_sample else None
                 if needs_sample and sample is None:
-                    build.count(
-                        "[sample has|samples have] no texts, since these are damaged or lost; [its score "
-                        "is|their scores are] read"
-                    )
+                    build.note("log-texts-lost", 1)
                 score, answer = score_sample(sample or summary, scorer, build, grades=grades)
+                prompt = prompt_fields(sample) if isinstance(sample, Sample) else RowFields()
+                fields: RowFields = {**prompt, **score, "answer": answer}
                 key = columns.key(sample_key)
-                prompt = prompt_fields(sample) if isinstance(sample, Sample) else no_prompt
-                choices = sample.output.choices if sample else []
-                if len(choices) > n_choices:
-                    build.count(
-                        f"[completion|completions] beyond the {n_choices} of each request [is|are] left out",
-                        len(choices) - n_choices,
-                    )
-                for i in range(max(min(len(choices), n_choices), 1)):
-                    choice = choices[i] if i < len(choices) else None
-                    if i:
-                        build.note(
-                            f"{n_choices} completions of each request are kept and {ONLY_FIRST_SCORED}: howsure "
-                            "rescore scores the others"
-                        )
-                        answer, score["score"] = None, None
-                        score["status"] = "error" if score["status"] == "error" else UNSCORED
-                    else:
-                        score["status"] = _status_at_end(score["status"], sample or summary, choice)
-                    yield build.row(
-                        key,
-                        completion=completion_of(sample, i) if sample else None,
-                        generation=(sample_key[1] - 1) * n_choices + i + 1,
-                        answer=answer,
-                        finish_reason=choice.stop_reason if choice else None,
-                        endpoint_model=as_text(sample.output.model) if sample else None,
-                        **score,
-                        **prompt,
-                        **_usage_fields(sample or summary, model, i, max(len(choices), 1)),
-                    )
+                yield from _read_choices(log, key, sample_key, sample or summary, n_choices, build, fields)
             if not needs_sample:
                 _compare_texts(log, build)
 
 
+def _read_choices(
+    log: InspectLog,
+    key: RowKey,
+    sample_key: SampleKey,
+    sample: SampleSummary,
+    n_choices: int,
+    build: RowBuilder,
+    fields: RowFields,
+) -> Iterator[LogRow]:
+    """Yield the completions of a sample; those after the first were not scored."""
+    output = sample.output if isinstance(sample, SampleOutput) else None
+    choices = output.choices if output else []
+    if len(choices) > n_choices:
+        build.note("log-extra", len(choices) - n_choices, completions=n_choices)
+    for i in range(max(min(len(choices), n_choices), 1)):
+        choice = choices[i] if i < len(choices) else None
+        if i:
+            build.note("log-first-scored", completions=n_choices)
+            fields |= {"answer": None, "score": None}
+            fields["status"] = "error" if fields["status"] == "error" else UNSCORED
+        else:
+            fields["status"] = _status_at_end(fields["status"], sample, choice)
+        fields |= _usage_fields(sample, log.header.eval.model, i, max(len(choices), 1))
+        fields["finish_reason"] = choice.stop_reason if choice else None
+        fields["endpoint_model"] = as_text(output.model) if output else None
+        text = completion_of(sample, i) if isinstance(sample, SampleOutput) else None
+        yield build.row(key, completion=text, generation=(sample_key[1] - 1) * n_choices + i + 1, **fields)
+
+
+def _list_settings(log: InspectLog) -> dict[str, object]:
+    """Return the decoding settings of the model, over which those of the task are; others may be secret."""
+    settings = {**(log.header.eval.model_generate_config or {}), **(log.header.plan.config or {})}
+    return {
+        name: value
+        for name, value in settings.items()
+        if value is not None and (name in DECODING or name in _SETTINGS or list_conditions({name: value}))
+    }
+
+
 def _list_conditions(log: InspectLog) -> dict[str, object]:
-    """Return what distinguishes the model, the solver and the scoring of a run from others, by name."""
+    """Return what distinguishes the model, the solver, the limits and the scoring of a run from others, by name."""
     spec = log.header.eval
-    conditions: dict[str, object] = {"solver": spec.solver, **as_mapping(spec.model_args)}
+    settings = {name: value for name, value in _list_settings(log).items() if name not in DECODING}
+    conditions: dict[str, object] = {
+        **list_conditions(spec.config),
+        **list_conditions(settings),
+        "solver": spec.solver,
+        **as_mapping(spec.model_args),
+    }
     conditions |= {f"solver.{name}": value for name, value in as_mapping(spec.solver_args).items()}
     if spec.solver is None:
         conditions["solver"] = " ".join(name for name, _ in _list_steps(log)) or None
@@ -366,7 +373,7 @@ def _status_at_end(status: str, sample: SampleSummary, choice: OutputChoice | No
     return "filtered" if reason in _FILTERED else status
 
 
-def _usage_fields(sample: SampleSummary, model: str, i: int, n: int) -> UsageFields:
+def _usage_fields(sample: SampleSummary, model: str, i: int, n: int) -> RowFields:
     """Return tokens, times and attempts of completion i of n: an equal share, and the prompt for the first one."""
     usages = sample.model_usage or {}
     usage = usages.get(model) or (next(iter(usages.values())) if len(usages) == 1 else None)
@@ -419,31 +426,25 @@ def _expect_mean(log: InspectLog, scorer: ScorerPlace | None, build: RowBuilder)
 
 def _note_state(log: InspectLog, build: RowBuilder) -> None:
     """Add notes on damaged and missing data, and on statements of the header that affect the scores."""
-    for line in log.notes:
-        build.note(line)
-    build.count("[sample is|samples are] damaged and left out", log.n_lost)
+    for code in log.notes:
+        build.note(code)
+    if log.n_lost:
+        build.note("log-damaged", log.n_lost)
     n_samples, n_planned, status = len(log.summaries), _count_planned(log), log.header.status
-    rest = "; --missing as-zero does not count those that are not in the log" * (0 < n_samples < n_planned)
-    if log.header.eval.config.log_samples is False and not n_samples:
-        build.note("the log contains no samples (log_samples was off): there is nothing to read")
+    if log.header.eval.config.get("log_samples") is False and not n_samples:
+        build.note("log-no-samples")
     elif status != "success":
-        of = f" of {n_planned} planned" if n_planned else ""
-        samples = inflect_text("[sample|samples]", n_planned or n_samples)
-        build.note(
-            f"the run {_STATUS.get(status, f'ended as {status[:20]!r}')}: the log has {n_samples}{of} {samples}{rest}"
-        )
+        how = _STATUS.get(status, f"ended as {status[:20]!r}")
+        build.note("log-run-ended", n_samples, how=how, total=max(n_planned, n_samples))
     elif n_samples < n_planned:
-        build.note(f"the log has {n_samples} of {n_planned} planned samples{rest}")
+        build.note("log-planned", n_planned - n_samples, total=n_planned)
     if log.header.invalidated:
-        build.note("the log is marked as invalidated: somebody found that some of its samples should not count")
-    what = (
-        "[sample occurs twice, since it was|samples occur twice, since they were] run again: the last of each is read"
-    )
-    build.count(what, log.n_repeated)
-    reducers = log.header.eval.config.epochs_reducer
+        build.note("log-invalidated")
+    if log.n_repeated:
+        build.note("log-again", log.n_repeated, what="id and epoch")
+    reducers = log.header.eval.config.get("epochs_reducer")
     if isinstance(reducers, list) and reducers and reducers[0] != "mean":
-        names = ", ".join(str(name)[:40] for name in reducers[:4])
-        build.note(f"the harness reduced epochs by {names}: its own result is not the mean of these scores")
+        build.note("log-reducer", names=", ".join(str(name)[:40] for name in reducers[:4]))
 
 
 def _count_planned(log: InspectLog) -> int:
@@ -451,5 +452,4 @@ def _count_planned(log: InspectLog) -> int:
     if log.header.results and log.header.results.total_samples:
         return log.header.results.total_samples
     dataset = log.header.eval.dataset
-    n_questions = len(dataset.sample_ids) if dataset.sample_ids else dataset.samples or 0
-    return n_questions * (log.header.eval.config.epochs or 1)
+    return (len(dataset.sample_ids) if dataset.sample_ids else dataset.samples or 0) * log.header.eval.epochs

@@ -9,15 +9,7 @@ from typing import Any
 
 import msgspec
 
-from howsure.logs.base import (
-    COUNTED_AS_WRONG,
-    UNSCORED,
-    PromptFields,
-    RowBuilder,
-    ScoreFields,
-    mark_missing,
-    parse_score,
-)
+from howsure.logs.base import UNSCORED, RowBuilder, RowFields, mark_missing, parse_score
 from howsure.logs.inspect.log_file import InspectLog, Message, Sample, SampleOutput, SampleScore, SampleSummary
 
 #: A scorer, and the key of its value where that is a dict or a list.
@@ -49,7 +41,7 @@ def list_scorers(log: InspectLog) -> dict[str, ScorerPlace]:
         return places
     reported = [(score.name, score.scorer) for score in results.scores]
     if results.headline:
-        reported.insert(0, (results.headline.score or "", results.headline.scorer))
+        reported.insert(0, (results.headline.get("score") or "", results.headline.get("scorer")))
     names = [name for score, scorer in reported for name in (f"{scorer}/{score}", score) if name in places]
     # A scorer without metrics beside one with metrics makes something for people to look at, such as a diff.
     has_metrics = any(score.metrics for score in results.scores)
@@ -78,37 +70,32 @@ def find_grades(log: InspectLog, scorer: ScorerPlace | None) -> str:
 
 def score_sample(
     sample: SampleSummary, scorer: ScorerPlace | None, build: RowBuilder, *, grades: str = ""
-) -> tuple[ScoreFields, str | None]:
+) -> tuple[RowFields, str | None]:
     """Return the score of a sample, or why there is none, and its answer; `grades` is what `find_grades` returns."""
     result, value = _find_score(sample, scorer)
     score, fault = _parse_value(value, grades)
     if sample.error:
         if score is None:
-            build.count("[sample|samples] failed and [has|have] no score; the harness left [it|them] out too")
+            build.note("log-failed", 1)
         elif score == 0:
-            build.count(f"[error|errors] that the harness {COUNTED_AS_WRONG}")
+            build.note("log-failed-as-wrong", 1, program="Inspect")
         else:
-            build.count(
-                "[sample has|samples have] an error and a score, which the harness counted: [it "
-                "is|they are] missing here"
-            )
+            build.note("log-failed-and-scored", 1)
         return {"score": None, "status": "error", "error": _format_error(sample.error)}, None
     if fault:
-        what = (
-            f"[a letter grade|letter grades] ({grades}), not [a number|numbers]" if grades else "not [a number|numbers]"
-        )
-        build.count(f"[score is|scores are] {what}: [it is an error|they are errors] here; --scorer may read another")
+        if grades:
+            build.note("log-grades", 1, grades=grades)
+        else:
+            build.note("log-score-no-number", 1, example=fault)
         return {"score": None, "status": "error", "error": fault}, None
     if result is None or score is None:
         if scorer is None:
-            build.count("[sample was|samples were] not scored")
+            build.note("log-not-scored", 1)
             return {"score": None, "status": UNSCORED}, None
-        build.count("[sample was|samples were] not scored: [it is|they are] missing")
+        build.note("log-no-score", 1, of=f" of {scorer[0]!r}")
         return {"score": None, **mark_missing("the scorer gave no score")}, None
     if sample.limit:
-        build.count(
-            "[sample|samples] reached a limit (tokens, messages, time) and [was|were] scored without being complete"
-        )
+        build.note("log-limit", 1)
     if (isinstance(value, str) and value.strip().upper() == "N") or (score == 0 and result.reason in _NO_ANSWER):
         return {"score": score, "status": "unparsed"}, None
     return {"score": score, "status": "ok"}, as_text(result.answer) or None
@@ -171,7 +158,7 @@ def completion_of(sample: SampleOutput, i: int) -> str | None:
     return resolve_attachment(text, sample.attachments) if isinstance(sample, Sample) else text
 
 
-def prompt_fields(sample: Sample) -> PromptFields:
+def prompt_fields(sample: Sample) -> RowFields:
     """Return target, choices and messages of a sample; several right answers are a JSON list."""
     targets = [sample.target] if isinstance(sample.target, str) else sample.target
     texts = [resolve_attachment(text, sample.attachments) for text in targets]

@@ -1,38 +1,40 @@
-"""Read logs of lm-evaluation-harness: `samples_TASK_DATE.jsonl` with the results json beside it.
+"""Read logs of lm-evaluation-harness: `samples_TASK_DATE.jsonl` with the results json beside it, or samples inside it.
 
 A line is one question under one filter, with all K completions and the score of what the filter made of the first. So
 one filter is read; its score is that of generation 1, and the other K - 1 completions are rows without a score. A
 filter that takes a majority vote, and a metric of all K completions together, score no single completion. A
 multiple-choice question has one generation, whose answer is the letter of the most likely choice.
 
-The file is read twice: a first fast pass finds its filters, metrics and repeated lines. The record of `--columns` is a
-line: `doc.subject`, `doc_id`, `prompt_hash`.
+A results json with samples inside, as `simple_evaluate(log_samples=True)` returns, has the lines of several tasks, each
+of which is a benchmark. Lines are read twice: a first fast pass finds filters, metrics and repeated lines. The record
+of `--columns` is a line: `doc.subject`, `doc_id`, `prompt_hash`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import (
-    ONLY_FIRST_SCORED,
     UNSCORED,
     LogInfo,
     LogReader,
     LogRow,
-    PromptFields,
     QuestionDigest,
     ReadOptions,
     RowBuilder,
+    RowFields,
     RowKey,
-    ScoreFields,
     digest_text,
 )
-from howsure.logs.file_formats import FileHead, decode_json, read_json
+from howsure.logs.file_formats import DECODE_ERRORS, AddNote, FileHead, decode_json, ignore_note, read_json
 from howsure.logs.lm_eval.records import (
     BYPASS,
     SAMPLE_KEYS,
@@ -42,16 +44,33 @@ from howsure.logs.lm_eval.records import (
     most_likely_choice,
     parse_prompt,
     parse_replies,
+    read_file,
     read_lines,
 )
-from howsure.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, find_run
+from howsure.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, Totals, find_run
+from howsure.logs.record_reader import hash_text
 from howsure.store.manifest import ModelRecord
 
+_SAMPLES = "samples"
 #: The text that its regular expressions return when nothing matches.
 _INVALID = "[invalid]"
 #: Number of lines whose questions are compared with those of other logs.
 _N_DIGESTED = 1000
-_OF_ALL = "[score is|scores are] of all completions together"
+
+
+class _Part(NamedTuple):
+    """One task of a log: its metadata, and its lines."""
+
+    run: LmEvalRun
+    read: Callable[[AddNote], Iterator[Line]]
+
+    def survey(self) -> SampleSurvey:
+        """Return the result of a first pass over the lines."""
+        return SampleSurvey(self.read(ignore_note))
+
+
+class _Inside(msgspec.Struct):
+    samples: dict[str, list[msgspec.Raw]]
 
 
 class LmEvalReader(LogReader):
@@ -60,19 +79,19 @@ class LmEvalReader(LogReader):
     name = "lm-evaluation-harness"
 
     def recognises(self, head: FileHead) -> bool:
-        """Return whether it is samples, or the results json that stands for those beside it and has none inside."""
-        is_results = head.keys >= TOTALS_KEYS and "samples" not in head.keys
-        return head.kind == "json" and (head.keys >= SAMPLE_KEYS or is_results)
+        """Return whether it is samples, or a results json, which has them inside or stands for those beside it."""
+        return head.kind == "json" and (head.keys >= SAMPLE_KEYS or head.keys >= TOTALS_KEYS)
 
     def members(self, path: Path) -> Sequence[Path]:
-        """Return the file itself; for a results json, its samples files."""
-        if not FileHead(path).keys >= TOTALS_KEYS:
+        """Return the file itself; for a results json without samples, the samples files of its run."""
+        keys = FileHead(path).keys
+        if _SAMPLES in keys or not keys >= TOTALS_KEYS:
             return (path,)
         results = read_json(path, dict[str, Any])["results"]
         samples = []
         for file in sorted(path.parent.iterdir()):
             if file.is_file() and (head := FileHead(file)).kind == "json" and head.keys >= SAMPLE_KEYS:
-                totals = _find_run(file).totals
+                totals = _list_parts(file, ignore_note)[0].run.totals
                 if totals is not None and totals.results == results:
                     samples.append(file)
         if not samples:
@@ -82,66 +101,93 @@ class LmEvalReader(LogReader):
 
     def describe(self, path: Path) -> LogInfo:
         """Return what the results json states; the file is read through only for what it does not state."""
-        run = _find_run(path)
-        model = ModelRecord(name=run.model, kind=self.name, settings=run.settings, generations=max(run.repeats, 1))
-        scorers = run.scorers or tuple(_sort_scorers(SampleSurvey(path), run))
+        parts = _list_parts(path, ignore_note)
+        if _SAMPLES in FileHead(path).keys:
+            surveys = [(part, survey, _sort_scorers(survey, part.run)) for part in parts if (survey := part.survey())]
+            parts = [part for part, survey, own in surveys if own or survey.is_unscored] or parts
+            scorers = dict.fromkeys(name for *_, own in surveys for name in own)
+        else:
+            own_run = parts[0].run
+            scorers = dict.fromkeys(own_run.scorers or _sort_scorers(parts[0].survey(), own_run))
+        runs = [part.run for part in parts]
+        first = runs[0]
+        identities = [
+            run.identify(run.task_hash or part.survey().task_hash) for part, run in zip(parts, runs, strict=True)
+        ]
+        generations = max([1, *(run.repeats for run in runs)])
+        model = ModelRecord(name=first.model, kind=self.name, settings=first.settings, generations=generations)
         return LogInfo(
-            run=run.identify(run.task_hash or SampleSurvey(path).task_hash),
-            models={run.model: model},
-            benchmarks={run.task: run.source},
+            run=identities[0] if len(identities) == 1 else hash_text(*identities),
+            models={first.model: model},
+            benchmarks={run.task: run.source for run in runs},
             scorers=tuple(name for name in scorers if not name.startswith(BYPASS)),
-            created=run.created,
-            conditions=run.conditions,
-            prompts=run.prompts,
+            created=first.created,
+            conditions=first.conditions,
+            prompts=first.prompts if len(runs) == 1 else {},
         )
 
     def digest_questions(self, path: Path, options: ReadOptions) -> dict[tuple[str, str, str], QuestionDigest]:
         """Return digests of the questions of the first lines, from the hashes that the harness writes."""
-        if options.columns:
+        if options.columns or _SAMPLES in FileHead(path).keys:
             return super().digest_questions(path, options)
-        task, digests = _find_run(path).task, dict[tuple[str, str, str], QuestionDigest]()
-        for document, _, line in islice(read_lines(path, lambda _: None), _N_DIGESTED):
+        (part,) = _list_parts(path, ignore_note)
+        digests: dict[tuple[str, str, str], QuestionDigest] = {}
+        for document, _, line in islice(read_lines(part.read(ignore_note), ignore_note), _N_DIGESTED):
             target, prompt = (digest_text(decode_json(line.get(name))) for name in ("target_hash", "prompt_hash"))
             digest = QuestionDigest(target=target, prompt=prompt, completion=hash(bytes(line.get("resps", b""))))
-            digests.setdefault((task, str(document), "default"), digest)
+            digests.setdefault((part.run.task, str(document), "default"), digest)
         return digests
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield the completions of each question, under the filter that is read."""
-        survey = SampleSurvey(path)
-        run = find_run(path, lambda: survey.task_hash)
-        for note in run.notes:
-            build.note(note)
-        scorers = _sort_scorers(survey, run)
-        if not scorers and survey.is_unscored:
-            filter_name = next(iter(survey.lines))
-            scorers = {f"{BYPASS},{filter_name}": (BYPASS, filter_name)}
-        if not scorers:
+        parts = _list_parts(path, build.note)
+        surveys = [part.survey() for part in parts]
+        scorers = [_sort_scorers(survey, part.run) for survey, part in zip(surveys, parts, strict=True)]
+        named = list(dict.fromkeys(name for each in scorers for name in each))
+        wanted = None
+        if len(parts) > 1 and build.options.scorer is None and len(named) > 1:
+            build.note("log-scorer-each", scorers=len(named), benchmark=parts[0].run.task, scorer=named[0])
+        elif named and not all(name.startswith(BYPASS) for name in named):
+            wanted = build.choose_scorer(named)
+        elif build.options.scorer is not None:
+            build.choose_scorer(named)
+        if not named and not any(survey.is_unscored for survey in surveys):
             raise InputError("it has no metric that is a number for each question", where=str(path))
-        metric, filter_name = scorers[build.choose_scorer(list(scorers))]
-        build.expect_mean(f"{metric},{filter_name}", run.find_mean(metric, filter_name))
-        questions = _QuestionReader(build, run, metric, filter_name)
-        remaining = {document: n for document, n in survey.lines[filter_name].items() if n > 1}
-        for document, name, line in read_lines(path, build.note):
-            if name != filter_name:
+        for part, survey, own in zip(parts, surveys, scorers, strict=True):
+            if not own and survey.is_unscored:
+                metric, filter_name = BYPASS, next(iter(survey.lines))
+            elif not own:
+                build.note("log-task-left-out", 1, example=part.run.task)
                 continue
-            if remaining.get(document, 1) > 1:
-                remaining[document] -= 1
-                build.count("[line comes|lines come] again for the same question: the last one of each is read")
+            elif wanted is not None and wanted not in own:
+                build.note("log-other-scorers", survey.n_questions, scorer=wanted)
                 continue
-            yield from questions.read(line, document)
-        questions.note_counts()
-        if n_missing := survey.n_questions - len(survey.lines[filter_name]):
-            build.count(
-                f"[question has|questions have] no line of filter {filter_name!r} and [is|are] missing", n_missing
-            )
-        if (n_missing := run.n_questions - questions.n_questions) > 0:
-            build.note(f"{n_missing} of the {run.n_questions} questions of the run are not in it")
+            else:
+                metric, filter_name = own[wanted or next(iter(own))]
+            yield from _read_part(part, survey, metric, filter_name, build)
 
 
-def _find_run(path: Path) -> LmEvalRun:
-    """Return the run of a samples file."""
-    return find_run(path, lambda: SampleSurvey(path).task_hash)
+def _list_parts(path: Path, note: AddNote) -> list[_Part]:
+    """Return the task of a samples file, or the tasks of a results json with samples inside."""
+    if _SAMPLES not in FileHead(path).keys:
+        read = partial(read_file, path)
+        return [_Part(find_run(path, lambda: SampleSurvey(read(ignore_note)).task_hash, note), read)]
+    totals, inside = read_json(path, Totals), read_json(path, _Inside).samples
+    if not any(inside.values()):
+        raise InputError("these are totals without samples", where=str(path), remedy="run lm-eval with --log_samples")
+    model = totals.find_model(path, note)
+    runs = {task: LmEvalRun(task=task, model=model, totals=totals) for task, lines in inside.items() if lines}
+    return [_Part(run, partial(_decode_lines, inside[task])) for task, run in runs.items()]
+
+
+def _decode_lines(lines: Sequence[msgspec.Raw], note: AddNote) -> Iterator[Line]:
+    """Yield the lines of a task that are inside a results json."""
+    decoder = msgspec.json.Decoder(Line)
+    for line in lines:
+        try:
+            yield decoder.decode(line)
+        except DECODE_ERRORS:
+            note("log-no-record", 1)
 
 
 def _sort_scorers(survey: SampleSurvey, run: LmEvalRun) -> dict[str, tuple[str, str]]:
@@ -157,12 +203,31 @@ def _sort_scorers(survey: SampleSurvey, run: LmEvalRun) -> dict[str, tuple[str, 
     return {name: pairs[name] for name in sorted(pairs, key=rank)}
 
 
+def _read_part(part: _Part, survey: SampleSurvey, metric: str, filter_name: str, build: RowBuilder) -> Iterator[LogRow]:
+    """Yield the completions of each question of a task."""
+    run = part.run
+    build.expect_mean(f"{metric},{filter_name}", run.find_mean(metric, filter_name), benchmark=run.task)
+    questions = _QuestionReader(build, run, metric, is_vote=run.is_majority_vote(filter_name))
+    remaining = {document: n for document, n in survey.lines[filter_name].items() if n > 1}
+    for document, name, line in read_lines(part.read(build.note), build.note):
+        if name != filter_name:
+            continue
+        if remaining.get(document, 1) > 1:
+            remaining[document] -= 1
+            build.note("log-again", 1, what="question and filter")
+            continue
+        yield from questions.read(line, document)
+    questions.note_counts()
+    n_missing = max(survey.n_questions - len(survey.lines[filter_name]), run.n_questions - questions.n_questions)
+    if n_missing > 0:
+        build.note("log-planned", n_missing, total=questions.n_questions + n_missing)
+
+
 class _QuestionReader:
     """Turns lines of one filter into rows."""
 
-    def __init__(self, build: RowBuilder, run: LmEvalRun, metric: str, filter_name: str) -> None:
-        self._build, self._run, self._metric = build, run, metric
-        self._is_vote = run.is_majority_vote(filter_name)
+    def __init__(self, build: RowBuilder, run: LmEvalRun, metric: str, *, is_vote: bool) -> None:
+        self._build, self._run, self._metric, self._is_vote = build, run, metric, is_vote
         self._column_roots = {field.partition(".")[0] for field in build.options.columns.values()}
         #: Number of questions by their number of completions.
         self._sizes: Counter[int] = Counter()
@@ -172,26 +237,28 @@ class _QuestionReader:
     def read(self, line: Line, document: DocumentId) -> Iterator[LogRow]:
         """Yield the generations of one question."""
         build = self._build
-        key = self._key(line, document)
         self.n_questions += 1
-        score = self._score(line)
+        key = self._key(line, document)
+        score: RowFields = {"status": UNSCORED}
+        if self._metric == BYPASS:
+            build.note("log-not-scored", 1)
+        else:
+            score = build.score_fields(decode_json(line.get(self._metric)), self._metric)
         replies = parse_replies(line)
-        prompt = parse_prompt(line) if build.texts else PromptFields()
+        prompt = parse_prompt(line) if build.texts else RowFields()
         if not replies:
-            build.count("[question has|questions have] completions that cannot be read: only their score is")
-            yield build.row(key, generation=1, **score, **prompt)
+            build.note("log-unreadable-replies", 1)
+            yield build.row(key, generation=1, **(score | prompt))
         elif isinstance(replies[0][0], str):
             yield from self._read_completions(line, key, score, prompt, replies[0])
         else:
-            build.count(
-                "[question repeats|questions repeat] log-likelihoods, which are copies: one generation of each is read",
-                len(replies[0]) > 1,
-            )
+            if len(replies[0]) > 1:
+                build.note("log-likelihood-copies", 1)
             answer = most_likely_choice(line, replies, self._metric)
-            yield build.row(key, generation=1, answer=answer, **score, **prompt)
+            yield build.row(key, generation=1, **(score | prompt | RowFields(answer=answer)))
 
     def _read_completions(
-        self, line: Line, key: RowKey, score: ScoreFields, prompt: PromptFields, texts: Sequence[object]
+        self, line: Line, key: RowKey, score: RowFields, prompt: RowFields, texts: Sequence[object]
     ) -> Iterator[LogRow]:
         """Yield the generations of a question that was answered with texts."""
         build = self._build
@@ -201,55 +268,42 @@ class _QuestionReader:
         if len(texts) > 1 and (self._is_vote or isinstance(answer, list)):
             self._has_scores_of_all = True
             if build.options.scorer is not None:
-                build.count(f"{_OF_ALL}: it is read as one generation of the question")
+                build.note("log-scores-of-all-read", 1)
                 for text in texts:
                     build.identical.add(key[:4], text if isinstance(text, str) else None)
                 yield build.row(key, generation=1, **score)
                 return
-            build.count(f"{_OF_ALL} and not of one generation: howsure rescore scores each")
+            build.note("log-scores-of-all", 1)
             score, answer = {"status": UNSCORED}, None
         elif answer == _INVALID and score.get("score") == 0:
             score, answer = {"score": 0.0, "status": "unparsed"}, None
-        answer = answer if isinstance(answer, str) else None
+        fields = score | prompt | RowFields(answer=answer if isinstance(answer, str) else None)
         for generation, text in enumerate(texts, 1):
             if text == "":
-                build.count("[completion is|completions are] empty; a failed request looks the same in this log")
+                build.note("log-empty", 1)
             completion = text if isinstance(text, str) else None
-            yield build.row(key, completion=completion, generation=generation, answer=answer, **score, **prompt)
-            score = {"status": UNSCORED}
-
-    def _score(self, line: Line) -> ScoreFields:
-        """Return the score of what the filter made of the first completion."""
-        if self._metric == BYPASS:
-            self._build.count(
-                "[question was|questions were] only predicted, not scored: howsure rescore scores [it|them]"
-            )
-            return {"status": UNSCORED}
-        return self._build.metric_fields(self._metric, decode_json(line.get(self._metric)))
+            yield build.row(key, completion=completion, generation=generation, **fields)
+            fields = prompt | RowFields(answer=fields["answer"], status=UNSCORED)
 
     def _key(self, line: Line, document: DocumentId) -> RowKey:
         """Return the key of the rows of a line."""
         if not decode_json(document.hash):
-            self._build.count(
-                "[question has|questions have] no doc_hash: [it goes|they go] by doc_id, [its|their] "
-                "number in what was run"
-            )
+            self._build.note("log-by-number", 1)
         key = RowKey(self._run.task, self._run.model, str(document))
         if self._column_roots:
-            record = {**line, **{root: decode_json(line[root]) for root in self._column_roots if root in line}}
+            record: Mapping[str, object] = {
+                **line,
+                **{root: decode_json(line[root]) for root in self._column_roots if root in line},
+            }
             key = self._build.map_columns(key, record)
         return self._build.rename_duplicate(key)
 
     def note_counts(self) -> None:
         """Note what the lines do not contain."""
-        note, n_questions = self._build.note, self._sizes.total()
-        most = max(self._run.repeats, *self._sizes) if self._sizes else 0
+        note, most = self._build.note, max(self._run.repeats, *self._sizes) if self._sizes else 0
         if most > 1 and not self._has_scores_of_all:
-            note(
-                f"{most} completions of each question are kept and {ONLY_FIRST_SCORED}: "
-                "howsure rescore scores the others"
-            )
+            note("log-first-scored", completions=most)
         if n_fewer := sum(n for size, n in self._sizes.items() if size < most):
-            note(f"{n_fewer} of {n_questions} questions have fewer than {most} completions")
+            note("log-fewer", n_fewer, total=self._sizes.total(), most=most)
         if most > 1 and self._run.is_greedy:
-            note(f"decoding was greedy: the {most} completions of a question are copies, no generations of their own")
+            note("log-greedy", completions=most)

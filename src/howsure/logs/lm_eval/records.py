@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from howsure.logs.base import Note, PromptFields, encode_text, format_choice, parse_score
-from howsure.logs.file_formats import decode_json, open_file, read_json, read_json_lines
-from howsure.safe_text import inflect_text
+from howsure.logs.base import RowFields, encode_text, format_choice, list_messages, parse_score
+from howsure.logs.file_formats import AddNote, decode_json, ignore_note, open_file, read_json, read_json_lines
 
 #: Keys that a samples line has for every task.
 SAMPLE_KEYS = frozenset({"doc", "resps", "filtered_resps"})
@@ -45,25 +44,21 @@ class DocumentId(NamedTuple):
         return text if isinstance(text, str) and text else bytes(self.id).decode(errors="replace").strip('"')
 
 
-def read_lines(path: Path, note: Note) -> Iterator[tuple[DocumentId, str, Line]]:
-    """Yield document, filter and keys of each line; a damaged line, or one without question or filter, is left out."""
-    n_left_out = 0
-    for line in _read_records(path, note):
-        document, filter_name = _find_document(line), _find_filter(line)
-        if document is None or not filter_name:
-            n_left_out += 1
-        else:
-            yield document, filter_name, line
-    if n_left_out:
-        what = inflect_text("[line names|lines name] no question or no filter and [is|are] left out", n_left_out)
-        note(f"{n_left_out} {what}")
-
-
-def _read_records(path: Path, note: Note) -> Iterator[Line]:
-    """Yield the records of a file, which was one array until version 0.4.2."""
+def read_file(path: Path, note: AddNote) -> Iterator[Line]:
+    """Yield the lines of a file, which was one array until version 0.4.2."""
     with open_file(path) as file:
         is_array = file.read(1) == b"["
     return iter(read_json(path, list[Line])) if is_array else read_json_lines(path, Line, note)
+
+
+def read_lines(lines: Iterable[Line], note: AddNote) -> Iterator[tuple[DocumentId, str, Line]]:
+    """Yield document, filter and keys of each line; one without question or filter is left out."""
+    for line in lines:
+        document, filter_name = _find_document(line), _find_filter(line)
+        if document is None or not filter_name:
+            note("log-left-out", 1, what="question or filter")
+        else:
+            yield document, filter_name, line
 
 
 def _find_document(line: Line) -> DocumentId | None:
@@ -95,12 +90,12 @@ class SampleSurvey:
         The harness's hash of the task: of the hashes of all lines.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, lines: Iterable[Line]) -> None:
         self.lines: dict[str, Counter[DocumentId]] = {}
         documents: dict[DocumentId, DocumentId] = {}
         self.metrics: Counter[tuple[str, str]] = Counter()
         hashes = hashlib.sha256()
-        for document, name, line in read_lines(path, lambda _: None):
+        for document, name, line in read_lines(lines, ignore_note):
             self.lines.setdefault(name, Counter())[documents.setdefault(document, document)] += 1
             for part in ("doc_hash", "prompt_hash", "target_hash"):
                 hashes.update(bytes(line.get(part, b'""'))[1:-1])
@@ -136,7 +131,7 @@ def parse_replies(line: Line) -> list[list[object]]:
     return []
 
 
-def parse_prompt(line: Line) -> PromptFields:
+def parse_prompt(line: Line) -> RowFields:
     """Return messages, choices and target of a line; the target of a question with choices is a letter if possible.
 
     The choices are the continuations whose likelihoods were compared; or the contexts, where these differ and the
@@ -211,9 +206,8 @@ def _parse_messages(context: Any) -> tuple[dict[str, str], ...] | None:
     if not isinstance(context, str):
         return None
     chat = decode_json(context.encode()) if context.startswith("[{") else None
-    if isinstance(chat, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in chat):
-        return tuple({"role": str(turn.get("role", "user")), "content": str(turn["content"])} for turn in chat)
-    return ({"role": "user", "content": context},)
+    is_chat = isinstance(chat, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in chat)
+    return list_messages(chat if is_chat else context)
 
 
 def most_likely_choice(line: Line, requests: Sequence[Sequence[object]], metric: str) -> str | None:

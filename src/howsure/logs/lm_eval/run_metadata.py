@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import as_mapping
-from howsure.logs.file_formats import FileHead, read_json
+from howsure.logs.base import as_mapping, get_field
+from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
+from howsure.logs.settings import DECODING, list_conditions
 
 #: Keys of a results json; that of lighteval has no configs.
 TOTALS_KEYS = frozenset({"results", "configs"})
@@ -45,15 +46,19 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     fewshot_as_multiturn: Any = None
     model_name: Any = None
     date: Any = None
+    chat_template_sha: Any = None
     lm_eval_version: Any = None
 
-    @property
-    def model(self) -> str | None:
-        """The name of the model; None where it is not stated."""
+    def find_model(self, path: Path, note: AddNote) -> str:
+        """Return the name of the model; that of the folder of the log where it is not stated."""
         config = as_mapping(self.config)
         arguments = _parse_arguments(config.get("model_args"))
         names = (self.model_name, *(arguments.get(name) for name in _MODEL_ARGUMENTS), config.get("model"))
-        return next((name for name in names if isinstance(name, str) and name), None)
+        if model := next((name for name in names if isinstance(name, str) and name), None):
+            return model
+        model = path.resolve().parent.name or "model"
+        note("log-names-model", model=model)
+        return model
 
 
 class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,10 +67,10 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     model: str
     totals: Totals | None = None
-    notes: tuple[str, ...] = ()
-    """Lines about metadata that had to be guessed."""
     date: str = ""
     """The date in the name of the file."""
+    is_of_date: bool = True
+    """Whether the results json is that of this date."""
 
     @property
     def config(self) -> Mapping[str, object]:
@@ -83,14 +88,14 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
     def conditions(self) -> dict[str, object]:
         """What distinguishes the model from others of its name: arguments such as revision, and the program."""
         config = as_mapping(self.totals.config) if self.totals else {}
-        arguments = {
-            name: value for name, value in _parse_arguments(config.get("model_args")).items() if value != self.model
-        }
-        return {"backend": config.get("model"), **arguments}
+        arguments = _parse_arguments(config.get("model_args"))
+        others = {name: value for name, value in self.settings.items() if name not in DECODING}
+        named = [name for name, value in arguments.items() if value == self.model]
+        return {"backend": config.get("model"), **list_conditions({**others, **arguments}, without=named)}
 
     @property
     def prompts(self) -> dict[str, object]:
-        """What distinguishes the prompts: number of examples, system prompt."""
+        """What distinguishes the prompts: number of examples, system prompt, template."""
         if self.totals is None:
             return {}
         n_examples = as_mapping(self.totals.n_shot).get(self.task, self.config.get("num_fewshot"))
@@ -98,6 +103,7 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
             "num_fewshot": n_examples,
             "system_instruction": self.totals.system_instruction,
             "fewshot_as_multiturn": self.totals.fewshot_as_multiturn or None,
+            "chat_template": self.totals.chat_template_sha,
         }
 
     @property
@@ -117,7 +123,7 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
         """Number of questions that were evaluated; 0 where it is not known."""
         if self.totals is None:
             return 0
-        effective = as_mapping(as_mapping(self.totals.n_samples).get(self.task)).get("effective")
+        effective = get_field(as_mapping(self.totals.n_samples).get(self.task), "effective")
         return effective if isinstance(effective, int) else 0
 
     @property
@@ -173,12 +179,12 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def identify(self, task_hash: str) -> str:
         """Return a hash of what identifies the run, since the harness makes no id."""
-        dates = (self.totals.date if self.totals else "", self.date if self.notes else "")
+        dates = (self.totals.date if self.totals else "", "" if self.is_of_date else self.date)
         parts = [self.task, self.model, task_hash, dates, self.settings]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def find_run(path: Path, task_hash: Callable[[], str]) -> LmEvalRun:
+def find_run(path: Path, task_hash: Callable[[], str], note: AddNote) -> LmEvalRun:
     """Return the run of a samples file.
 
     Parameters
@@ -187,54 +193,40 @@ def find_run(path: Path, task_hash: Callable[[], str]) -> LmEvalRun:
         The samples file.
     task_hash
         Returns the harness's hash of the rows of the file; called only where the name does not determine the run.
+    note
+        Function that takes the notes on metadata that had to be guessed.
     """
     match = _FILE_NAME.fullmatch(path.name)
     task, date = (match["task"], match["date"]) if match else ("", "")
-    if match:
-        for totals in _read_totals(path.parent, f"*{date}.json*"):
-            if task in totals.configs or task in totals.results:
-                return _run_of_totals(path, totals, task, date)
+    for totals in _read_totals(path.parent, f"*{date}.json*") if match else ():
+        if task in totals.configs or task in totals.results:
+            return LmEvalRun(task=task, model=totals.find_model(path, note), totals=totals, date=date)
     candidates = list(_read_totals(path.parent, "*"))
     matches = [(totals, task) for totals in candidates if match and task in totals.configs]
     if candidates and len(matches) != 1:
         own_hash = task_hash()
-        matches = [
-            (totals, name)
-            for totals in candidates
-            for name, stated in as_mapping(totals.task_hashes).items()
-            if stated == own_hash
-        ] or matches
+        hashes = [
+            (totals, name, stated) for totals in candidates for name, stated in as_mapping(totals.task_hashes).items()
+        ]
+        matches = [(totals, name) for totals, name, stated in hashes if stated == own_hash] or matches
     if not matches and len(candidates) == 1 and len(candidates[0].configs) == 1:
         matches = [(candidates[0], next(iter(candidates[0].configs)))]
-    if len({(totals.model, name) for totals, name in matches}) == 1:
-        run = _run_of_totals(path, *matches[0], date)
-        notes = list(run.notes)
+    if len({(totals.find_model(path, ignore_note), name) for totals, name in matches}) == 1:
+        totals, name = matches[0]
         if len(matches) > 1:
-            notes.append(f"{len(matches)} results json could be those of this file: settings are read from the first")
+            note("log-metadata", what=f"{len(matches)} results json could be its own: settings are read from the first")
         elif date:
-            notes.append(
-                "there is no results json of its date beside it: model and settings are read from the only other one"
+            note(
+                "log-metadata", what="no results json of its date lies beside it: settings are read from the only other"
             )
-        return msgspec.structs.replace(run, notes=tuple(notes))
-    why = f"{len(matches)} results json could be its own" if matches else "no results json of it lies beside it"
+        is_of_date = len(matches) == 1 and not date
+        model = totals.find_model(path, note)
+        return LmEvalRun(task=name, model=model, totals=totals, date=date, is_of_date=is_of_date)
     task = task or path.name.removesuffix(".gz").removesuffix(".jsonl").removeprefix("samples_")
     model = path.resolve().parent.name or "model"
-    return LmEvalRun(
-        task=task,
-        model=model,
-        date=date,
-        notes=(f"{why}: the benchmark {task!r} is the file's name, the model {model!r} its folder's",),
-    )
-
-
-def _run_of_totals(path: Path, totals: Totals, task: str, date: str) -> LmEvalRun:
-    """Return the run of a task of a results json."""
-    model = totals.model
-    if model:
-        return LmEvalRun(task=task, model=model, totals=totals, date=date)
-    model = path.resolve().parent.name or "model"
-    notes = (f"the results json names no model: {model!r} is its folder's name",)
-    return LmEvalRun(task=task, model=model, totals=totals, date=date, notes=notes)
+    why = f"{len(matches)} results json could be its own" if matches else "no results json of it lies beside it"
+    note("log-metadata", what=f"{why}: the benchmark {task!r} is the file's name, the model {model!r} its folder's")
+    return LmEvalRun(task=task, model=model, date=date, is_of_date=False)
 
 
 def _read_totals(folder: Path, pattern: str) -> Iterator[Totals]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from howsure.notes import Note
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, is_binary
 from howsure.stats.core.intervals import log_choose
 from howsure.stats.repeats.runs import align_runs, compare_run_totals, find_copied_runs
@@ -296,8 +297,8 @@ def _binary(cells: Cells) -> NDArray[np.bool_]:
     return np.array([bool(np.any(row[0] > 1) and np.all(is_binary(*row))) for row in rows], bool)
 
 
-def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
-    """Yield a warning for each sign that generations of a benchmark are not independent.
+def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[Note]:
+    """Yield a note for each sign that generations of a benchmark are not independent.
 
     Parameters
     ----------
@@ -308,29 +309,17 @@ def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
 
     Yields
     ------
-    One line for each sign: benchmark, models, evidence, and how to read the data without it.
+    A note for each sign: models, benchmark, evidence, and how to read the data without it.
     """
     again = find_retries(merged)
     if names := _named(merged, again):
-        yield (
-            f"{merged.benchmark}: {names}: generations look like retries until right (no question has more than one "
-            "right answer, and those without one have the most generations): the score is too high; read only the "
-            "first generation of each question: --generations 1"
-        )
+        yield _make_note("retries-until-right", merged, names)
     same = find_unvaried(merged) & ~again
     if names := _named(merged, same):
-        yield (
-            f"{merged.benchmark}: {names}: all generations of each question have the same score: copies of one (a "
-            "cache, a fixed seed, the same results twice) or temperature 0; they are worth one generation, and errors "
-            "for these questions mean nothing: read only the first: --generations 1"
-        )
+        yield _make_note("equal-generations", merged, names)
     times = np.where(again | same, 1, find_multiples(merged))
     for c in np.unique(times[times > 1]).tolist():
-        yield (
-            f"{merged.benchmark}: {_named(merged, times == c)}: every number of generations and of right answers is a "
-            f"multiple of {c}, as if each generation were stored {c} times; copies are not further generations, and "
-            "errors for these questions are too small: leave the copies out"
-        )
+        yield _make_note("stored-several-times", merged, _named(merged, times == c), times=c)
     explained = {merged.models[m] for m in np.flatnonzero(again | same | (times > 1))}
     for part in parts:
         yield from _within(part, explained)
@@ -339,14 +328,17 @@ def describe_dependence(parts: Sequence[Cells], merged: Cells) -> Iterator[str]:
         if names := _named(
             sums, find_copied_runs(sums, each, CHANCE) & [model not in explained for model in sums.models]
         ):
-            yield (
-                f"{merged.benchmark}: {names}: two sources have the same scores on all questions: copies are not "
-                "further generations, and errors for these questions are too small; leave one out"
-            )
+            yield _make_note("equal-sources", merged, names)
 
 
-def _within(part: Cells, explained: set[str]) -> Iterator[str]:
-    """Yield warnings about generations of one source that are copies of each other."""
+def _make_note(code: str, cells: Cells, models: str, **facts: object) -> Note:
+    """Return a note on models of a benchmark."""
+    facts |= {"models": models, "benchmark": cells.benchmark}
+    return Note(code, benchmarks=(cells.benchmark,), facts=facts)
+
+
+def _within(part: Cells, explained: set[str]) -> Iterator[Note]:
+    """Yield notes on generations of one source that are copies of each other."""
     if part.outcomes is None:
         return
     for model, outcomes in zip(part.models, part.outcomes, strict=True):
@@ -357,20 +349,12 @@ def _within(part: Cells, explained: set[str]) -> Iterator[str]:
             M = len(part.models)
             if M * p < CHANCE:  # of many models one is far off by chance
                 evidence = f"p {M * p:.1g}" + (f", adjusted for {M} models" if M > 1 else "")
-                yield (
-                    f"{part.benchmark}: {model}: from the 1st generation of the questions to the 2nd and so on, scores "
-                    f"change by more than those of independent generations ({evidence}): questions share seeds, or the "
-                    f"model changed in between; errors are too small, for these questions {factor:.1f} times: sample "
-                    "again with a seed for each request, and see howsure repeats"
-                )
+                yield _make_note("shared-noise", part, model, evidence=evidence, factor=factor)
             continue
         more = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
         i, j = pairs[0]
-        yield (
-            f"{part.benchmark}: {model}: the {_ordinal(i + 1)} and the {_ordinal(j + 1)} generation{more} have the "
-            "same score on all questions, as copies have (a cache, a shared seed, a run stored twice); errors for "
-            "these questions are too small: leave the copies out"
-        )
+        facts = {"first": _ordinal(i + 1), "second": _ordinal(j + 1), "more": more}
+        yield _make_note("copied-generations", part, model, **facts)
 
 
 def _ordinal(number: int) -> str:
