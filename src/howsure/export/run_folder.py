@@ -170,9 +170,9 @@ def _drop_copies(logs: Sequence[tuple[LogReader, Path]], options: ReadOptions, n
                 note(path, "given twice, and read once" if same else f"the same run as {other.name}, and left out")
             else:
                 distinct[key] = reader, path, info
-    named, lines = distinguish_logs([DistinctLog(*log, options) for log in distinct.values()])
-    for line in lines:
-        note(None, line)
+    named, notes = distinguish_logs([DistinctLog(*log, options) for log in distinct.values()])
+    for one in notes:
+        note(None, str(one))
     return named
 
 

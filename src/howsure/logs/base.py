@@ -8,7 +8,6 @@ copies and collects notes. docs/logs.md shows how to add one.
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +46,6 @@ __all__ = [
     "as_mapping",
     "digest_text",
     "encode_text",
-    "find_folder_name",
     "format_choice",
     "get_field",
     "mark_missing",
@@ -62,13 +60,6 @@ OF_SEVERAL_SCORERS, ONLY_FIRST_SCORED = "scorers, of which", "only the first was
 #: A note with one of these parts does not hold of the scores that a log's completions are given later.
 OF_OWN_SCORES = (f" {OF_SEVERAL_SCORERS} ", ONLY_FIRST_SCORED)
 
-#: Names of folders that say when or how often something was run, or what kind of files they hold.
-_GENERAL_NAME = re.compile(
-    r"\d{4}-?\d\d-?\d\d([T_ -]+[\d_:.+-]*)?Z?|[0-9a-f]{8,}(-[0-9a-f]{4,})*|\d+"
-    r"|(runs?|trials?|attempts?|seeds?|repeats?|epochs?|iterations?|rounds?)?[ ._-]?\d*"
-    r"|(final[ _-]?)?(results?|outputs?|logs?|evals?|evaluations?|reports?|data|artifacts?|scores?|predictions?)",
-    re.IGNORECASE,
-)
 #: Largest difference between a mean that a program states, perhaps rounded, and that of its scores.
 _TOLERANCE = 6e-4
 #: Number of rows whose questions are compared with those of other logs.
@@ -177,6 +168,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Id that the tries of one run share, where a run that was stopped can be continued in another log."""
     is_complete: bool = True
     """Whether the run ended as it should."""
+    is_named_by_path: bool = False
+    """Whether the only model has the name of the file, which states none; the paths of several logs give other names."""
 
     def identify(self, reader: str) -> LogIdentity:
         """Return what is equal for two logs of the same run; files of one run may hold a benchmark each."""
@@ -312,6 +305,8 @@ class RowBuilder:
         Number of generations that `row` has numbered, by (benchmark, model, question, variant).
     identical
         The comparison of texts, to which `row` adds each completion.
+    is_named_by_path
+        Whether the path gave the label of a model; see `LogInfo`.
 
     Examples
     --------
@@ -331,6 +326,7 @@ class RowBuilder:
         self._renamed: set[tuple[object, ...]] = set()
         self._has_columns = bool(options.columns)
         self._is_checked = False
+        self.is_named_by_path = False
         for name in options.columns:
             if name not in RowKey._fields:
                 raise UnknownNameError("column", name, RowKey._fields, where=str(path))
@@ -647,16 +643,6 @@ def _field_names(record: Mapping[str, object], field: str) -> list[str]:
     parent, dot, _ = field.rpartition(".")
     inside = get_field(record, parent) if dot else None
     return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
-
-
-def find_folder_name(path: Path) -> str:
-    """Return the name of the nearest folder of a file that names a system, and not a date, a number or a kind of files.
-
-    >>> find_folder_name(Path("/results/20250924_agent_large/2025-09-24__19-28-24/results.json"))
-    '20250924_agent_large'
-    """
-    names = [folder.name for folder in path.absolute().parents if folder.name]
-    return next((name for name in names if not _GENERAL_NAME.fullmatch(name)), names[0] if names else path.stem)
 
 
 def parse_score(value: object) -> float | None:

@@ -36,6 +36,7 @@ from howsure.logs.base import (
     get_field,
 )
 from howsure.logs.file_formats import FileHead, open_file
+from howsure.rows.naming import name_alone
 from howsure.store.manifest import ModelRecord
 
 __all__ = [
@@ -54,13 +55,6 @@ __all__ = [
     "read_csv_header",
 ]
 
-#: Names of files and folders that say nothing about the model whose results they hold.
-_GENERAL_NAMES = re.compile(
-    r"(?:(?:eval(?:uation)?|test|ragas|final|all|benchmark|langsmith|langfuse|experiment|score)[ _-]?)?"
-    r"(?:results?|outputs?|logs?|evals?|evaluations?|reports?|data|artifacts?|annotations|scores?|samples|predictions|"
-    r"table|export|run|runs|experiment|dataset|metrics|summary)(?:[ _-]?(?:table|ragas|data|export|\d+))*",
-    re.IGNORECASE,
-)
 #: Largest number of characters of the reason why a generation has no score.
 _REASON_LENGTH = 200
 #: Largest number of bytes in the first line of a table, and of characters in one of its fields.
@@ -151,7 +145,8 @@ class RecordReader(LogReader):
 
     def describe(self, path: Path) -> LogInfo:
         """Return models, benchmarks and scorers of the file."""
-        run = self._parse(path, RowBuilder(path, ReadOptions()))
+        build = RowBuilder(path, ReadOptions())
+        run = self._parse(path, build)
         models = dict.fromkeys(record.model or run.model for record in run.records)
         benchmarks = dict.fromkeys(record.benchmark or run.benchmark for record in run.records)
         return LogInfo(
@@ -171,6 +166,7 @@ class RecordReader(LogReader):
             created=run.created,
             conditions=run.conditions,
             prompts=run.prompts,
+            is_named_by_path=build.is_named_by_path,
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
@@ -357,7 +353,7 @@ def find_last_reply(messages: object) -> str | None:
 
 
 def name_by_place(path: Path, build: RowBuilder, *, pattern: str = "") -> str:
-    """Return a label for the model of a file that names none: its stem, or the nearest folder that says something.
+    """Return a label for the model of a file that names none: its name, which the paths of other files may change.
 
     Parameters
     ----------
@@ -370,16 +366,14 @@ def name_by_place(path: Path, build: RowBuilder, *, pattern: str = "") -> str:
 
     Examples
     --------
-    >>> build = RowBuilder(Path("runs/gpt-x/results.json"), ReadOptions())
+    >>> build = RowBuilder(Path("runs/gpt-x.json"), ReadOptions())
     >>> name_by_place(build.path, build), list(build.notes())
     ('gpt-x', ["it names no model, which is called 'gpt-x' after the folder or file"])
     """
-    places = [path.name.split(".")[0] if path.name.startswith("results.") else path.stem]
-    places += [folder.name for folder in path.resolve().parents if folder.name]
+    label = name_alone(path)
     if pattern:
-        places[0] = re.sub(pattern, "", places[0])
-    named = (place for place in places if place.strip(" ._-") and not _GENERAL_NAMES.fullmatch(place.strip(" ._-")))
-    label = next(named, places[0]).strip(" _-")
+        label = re.sub(pattern, "", label).strip(" _-") or label
+    build.is_named_by_path = True
     build.note(f"it names no model, which is called {label!r} after the folder or file")
     return label
 

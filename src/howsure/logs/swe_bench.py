@@ -25,9 +25,9 @@ from howsure.logs.base import (
     RowKey,
     ScoreFields,
     as_mapping,
-    find_folder_name,
 )
 from howsure.logs.file_formats import FileHead, open_file, read_json, read_json_lines
+from howsure.rows.naming import name_alone
 from howsure.store.manifest import ModelRecord
 
 #: Questions of each part; bash-only is the verified part with one agent.
@@ -63,11 +63,6 @@ _SUMMARY_KEYS = {"stats", "resolved", "resolved_per_project"}
 
 #: Names of files that say nothing about the submission, which is named by its folder.
 _FILES = ("results.json", "per_instance_details.json", "final_report.json")
-#: Names of files that name no system.
-_GENERAL_STEM = re.compile(
-    r"(?:(?:final|eval|swe|swebench)[_-]?)*(?:report|results?|evaluation|output)s?", re.IGNORECASE
-)
-
 #: Beside metadata.yaml.
 _PREDICTIONS = "all_preds.jsonl"
 
@@ -93,6 +88,7 @@ class _Submission(NamedTuple):
     """The folder of the submission, or of a single file."""
     label: str
     part: str | None
+    is_named_by_path: bool = False
 
     @property
     def benchmark(self) -> str:
@@ -132,6 +128,7 @@ class SweBenchReader(LogReader):
                 submission.label: ModelRecord(name=metadata.name or submission.label, kind=self.name, settings=settings)
             },
             benchmarks={submission.benchmark: {"part": submission.part}},
+            is_named_by_path=submission.is_named_by_path,
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
@@ -189,16 +186,14 @@ def _find_submission(path: Path) -> _Submission:
         path = details if details.is_file() else path / "results" / "results.json"
     keys = FileHead(path).keys
     if _is_report(keys) and path.parent.name != "results":
-        # The harness calls it MODEL.RUN.json, and writes neither name inside.
-        name = path.stem.rpartition(".")[0] or path.stem
-        return _Submission(path, path.parent, find_folder_name(path) if _GENERAL_STEM.fullmatch(name) else name, None)
+        # The harness calls it MODEL.RUN.json, and writes neither name inside: the names of several say what a run is.
+        return _Submission(path, path.parent, path.stem.rpartition(".")[0] or path.stem, None, True)
     if _is_details(keys) and keys == {path.parent.name}:
         # RUN/MODEL/ID/report.json of one question.
         return _Submission(path, path.parent, path.parent.parent.name, None)
     folder = path.parent.parent if path.parent.name == "results" else path.parent
     if not (folder / "metadata.yaml").is_file() and path.name not in _FILES:
-        name = find_folder_name(path) if _GENERAL_STEM.fullmatch(path.stem) else path.stem
-        return _Submission(path, folder, name, None)
+        return _Submission(path, folder, name_alone(path), None, True)
     return _Submission(path, folder, folder.resolve().name, _PARTS.get(folder.resolve().parent.name))
 
 

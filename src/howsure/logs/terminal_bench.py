@@ -23,10 +23,10 @@ from howsure.logs.base import (
     ScoreFields,
     UsageFields,
     as_mapping,
-    find_folder_name,
     mark_missing,
 )
 from howsure.logs.file_formats import FileHead, read_json
+from howsure.rows.naming import name_alone
 from howsure.store.manifest import ModelRecord
 
 _METADATA = "run_metadata.json"
@@ -96,6 +96,7 @@ class TerminalBenchReader(LogReader):
             models={label: model},
             benchmarks={metadata.benchmark: {"version": metadata.dataset_version}},
             created=metadata.start_time or "",
+            is_named_by_path=not metadata.model_name,
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
@@ -194,9 +195,8 @@ def _read_metadata(path: Path) -> _Metadata:
 def _label_model(path: Path, metadata: _Metadata) -> str:
     """Return agent and model: the same model under another agent is another model.
 
-    An agent that names no model may run any, which its folder names then.
+    An agent that names no model may run any, which the paths of several logs name then.
     """
     if metadata.model_name:
         return f"{metadata.agent_name} {metadata.model_name}".strip()
-    place = path.stem if path.stem != "results" else find_folder_name(path)
-    return f"{metadata.agent_name} ({place})" if metadata.agent_name else place
+    return metadata.agent_name or name_alone(path)

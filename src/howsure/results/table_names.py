@@ -26,7 +26,6 @@ def name_tables(
     benchmark: str | None = None,
     model: str | None = None,
     layout: Layout | None = None,
-    labels: Mapping[str, str] | None = None,
 ) -> list[Note]:
     """Set the names of tables in files where no column states them, and return notes on their paths.
 
@@ -38,18 +37,15 @@ def name_tables(
         Names that the user gave.
     layout
         Parts of paths that the user named; see `rows.naming`.
-    labels
-        The NAME of each path that was given as `NAME=PATH`.
     """
-    is_one = len(sources) == 1 and not layout and not labels
     for source in sources:
         name = name_alone(str(source.path))
         source.names = source.names._replace(
             benchmark=benchmark or name, model=model or name, is_model_of_file=model is None
         )
-    if is_one:
+    if len(sources) < 2 and not layout and not any(source.label for source in sources):
         return []
-    described = list(_describe_tables(sources, labels or {}))
+    described = list(_describe_tables(sources))
     names, notes = name_files([facts for _, facts in described], benchmark=benchmark, model=model, layout=layout)
     for (source, _), own in zip(described, names, strict=True):
         source.renames = own.renames
@@ -82,9 +78,7 @@ def list_files_of_models(pattern: str, columns: Mapping[str, str], *, has_benchm
     return [] if len(files) < 2 or is_one_table else [Path(file) for file in files]
 
 
-def _describe_tables(
-    sources: Sequence[TableSource], labels: Mapping[str, str]
-) -> Iterator[tuple[TableSource, FileFacts]]:
+def _describe_tables(sources: Sequence[TableSource]) -> Iterator[tuple[TableSource, FileFacts]]:
     """Yield each table that can be read and has questions, with what it states."""
     sizes = Counter(path.stat().st_size for source in sources if (path := Path(str(source.path))).is_file())
     for source in sources:
@@ -96,12 +90,16 @@ def _describe_tables(
             continue  # reading it says what is wrong
         is_twin = path.is_file() and sizes[path.stat().st_size] > 1
         if content.questions:
-            yield source, FileFacts(
-                str(path),
-                models=frozenset(content.models) if "model" in content.columns else None,
-                benchmarks=frozenset(content.benchmarks) if "benchmark" in content.columns else None,
-                questions=frozenset(content.questions),
-                targets=dict(content.targets),
-                content=hashlib.sha256(path.read_bytes()).hexdigest() if is_twin else "",
-                label=labels.get(str(path), ""),
+            yield (
+                source,
+                FileFacts(
+                    str(path),
+                    models=frozenset(content.models) if "model" in content.columns else None,
+                    benchmarks=frozenset(content.benchmarks) if "benchmark" in content.columns else None,
+                    repeats=frozenset(content.repeats),
+                    questions=frozenset(content.questions),
+                    targets=dict(content.targets),
+                    content=hashlib.sha256(path.read_bytes()).hexdigest() if is_twin else "",
+                    label=source.label,
+                ),
             )

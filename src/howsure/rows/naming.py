@@ -30,7 +30,6 @@ __all__ = [
     "FileFacts",
     "FileName",
     "Layout",
-    "PathName",
     "format_settings",
     "is_running_number",
     "label_by_settings",
@@ -65,12 +64,6 @@ Layout: TypeAlias = Mapping[str, int | str | tuple[int, ...]]
 the file is composed: `{benchmark}_{model}`."""
 
 
-class PathName(str):
-    """A label that the path gave and the file does not state, so that the paths of other files may change it."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True)
 class FileFacts:
     """What a file states, and where it is."""
@@ -80,8 +73,8 @@ class FileFacts:
     models: frozenset[str] | None = None
     """The models that it states; None where it states none."""
     benchmarks: frozenset[str] | None = None
-    generations: frozenset[str] = frozenset()
-    """The values of its column of generations; empty where it has none."""
+    repeats: frozenset[str] = frozenset()
+    """The variants and generations in its columns; empty where it has neither."""
     questions: frozenset[str] = frozenset()
     """The ids of its questions."""
     targets: Mapping[str, Hashable] = field(default_factory=dict)
@@ -119,14 +112,14 @@ class _Axis(NamedTuple):
     values: tuple[str, ...]
 
 
-def name_alone(path: Path | str) -> PathName:
+def name_alone(path: Path | str) -> str:
     """Return the name of a file that no other is compared with: its own, without its ending.
 
     >>> name_alone("logs/llama-3.1.csv.gz")
     'llama-3.1'
     """
     name = Path(path).name.removesuffix(".gz")
-    return PathName(Path(name).stem or name or "table")
+    return Path(name).stem or name or "table"
 
 
 def is_running_number(question: str) -> bool:
@@ -303,9 +296,14 @@ class _Naming:
             self._runs[i] = split_run(generation)[1] or (int((re.findall(r"\d+", generation) or [ordinal])[-1]),)
         return names
 
-    def _find_constant(self) -> str:
-        """Return the nearest part of the paths that all files share, and that names something."""
-        for values in zip(*self._parts, strict=False):
+    def _find_constant(self, *, is_model: bool = False) -> str:
+        """Return the nearest part of the paths that all files share, and that names something.
+
+        A model is rather named by a part that differs in the number of a run alone.
+        """
+        columns = list(zip(*self._parts, strict=False))
+        numbered = [own for part, own in enumerate(columns) if is_model and own[0] != self._files[0].parts[part]]
+        for values in (*numbered, *columns):
             if len(set(values)) == 1 and values[0] and not _OPAQUE.fullmatch(values[0]):
                 return values[0]
         return self._parts[0][0] or "table"
@@ -413,7 +411,7 @@ class _Naming:
                         f"{_list(set(names))} may be models, or runs of fewer", {p: axes[p] for p in parts}, "model"
                     )
                 for i, name in zip(places, names, strict=True):
-                    labels[i] = name or self._find_constant()
+                    labels[i] = name or self._find_constant(is_model=True)
                 break
         return labels
 
@@ -423,17 +421,21 @@ class _Naming:
         """Raise where two files are the same, by their bytes, by ids of their rows, or by long texts."""
         owner: dict[Hashable, int] = {}
         for i, file in enumerate(self._files):
-            marks = [{("bytes", file.content)} if file.content else set(), file.rows]
+            marks = [frozenset({("bytes", file.content)}) if file.content else frozenset(), file.rows]
             for own in marks:
                 first, n = (Counter(owner[mark] for mark in own if mark in owner).most_common(1) or [(i, 0)])[0]
                 if not n or n < _MOSTLY * len(own):
                     continue
                 one = self._files[first].path
-                if not self._layout and self._runs[i] == self._runs[first]:
-                    what = f"{file.path} has the same rows as {one}"
-                    raise InputError(what, remedy="give one of them", code="equal-files")
-                self._notes.append(Note("equal-runs", file.path, facts={"other": one}))
-                break
+                if self._layout or self._runs[i] != self._runs[first]:
+                    self._notes.append(Note("equal-runs", file.path, facts={"other": one}))
+                    break
+                parts = [axis.part for axis in self._axes if axis.values[i] != axis.values[first]]
+                way = ["--map", _write_layout({"model": parts if len(parts) > 1 else parts[0]})] if parts else []
+                remedy = "give one of them" + f", or say that they are two: {shlex.join(way)}" * bool(way)
+                raise InputError(
+                    f"it has the same rows as {one}", where=file.path, remedy=remedy, code="equal-files", options=way
+                )
             owner |= {mark: i for own in marks for mark in own}
 
     def _refuse_repeated_keys(self, keys: Sequence[Hashable], renamed: Sequence[Mapping[str, str]]) -> None:
@@ -445,8 +447,8 @@ class _Naming:
                     groups[benchmark, name].append(i)
         for (_, name), members in groups.items() if not self._is_repeated else ():
             questions = [self._files[i].questions for i in members]
-            generations = [self._files[i].generations for i in members]
-            if _are_disjoint(questions) or (all(generations) and _are_disjoint(generations)):
+            repeats = [self._files[i].repeats for i in members]
+            if _are_disjoint(questions) or (all(repeats) and _are_disjoint(repeats)):
                 continue
             axes = self._list_axes(members)
             runs = [self._runs[i] for i in members]

@@ -74,6 +74,8 @@ class TableNames(NamedTuple):
         return options._replace(**{name: getattr(self, name) for name in self._fields if name != "benchmark"})
 
 
+#: Columns that tell rows of one model and question apart.
+_REPEATS = ("variant", "generation")
 #: Largest number of characters of an example.
 _MAX_EXAMPLE = 40
 #: Names of a table whose columns state everything.
@@ -224,6 +226,8 @@ class TableContent(NamedTuple):
         Number of rows.
     benchmarks, models, questions
         The names in its columns; empty where it has no such column.
+    repeats
+        The variants and generations in its columns, together; empty where it has neither.
     targets
         Pairs of a question and its target; empty where no column has the targets.
     needs_scores
@@ -239,6 +243,7 @@ class TableContent(NamedTuple):
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
     questions: tuple[str, ...]
+    repeats: tuple[str, ...]
     targets: frozenset[tuple[str, str]]
     needs_scores: bool
     meanings: Mapping[str, str]
@@ -280,7 +285,7 @@ def describe_table(
         types = read_column_types(layout.rows)
 
         def list_values(*names: str) -> list[tuple[str, ...]]:
-            if any(name not in every_match for name in names):
+            if not names or any(name not in every_match for name in names):
                 return []
             parts = [f"trim({write_text_sql(every_match[name], types)}) AS {quote_name(name)}" for name in names]
             values = (
@@ -299,6 +304,7 @@ def describe_table(
             benchmarks=list_names("benchmark"),
             models=list_names("model"),
             questions=list_names("question"),
+            repeats=tuple(" ".join(row) for row in list_values(*(name for name in _REPEATS if name in matched))),
             targets=frozenset((str(question), str(target)) for question, target in list_values("question", "target")),
             needs_scores=matched.keys().isdisjoint({"score", "mean"}),
             meanings=layout.meanings,
