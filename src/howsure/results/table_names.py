@@ -96,7 +96,7 @@ def _describe_tables(sources: Sequence[TableSource]) -> Iterator[tuple[TableSour
                     str(path),
                     models=frozenset(content.models) if "model" in content.columns else None,
                     benchmarks=frozenset(content.benchmarks) if "benchmark" in content.columns else None,
-                    repeats=frozenset(content.repeats),
+                    keys=frozenset(content.keys),
                     questions=frozenset(content.questions),
                     targets=dict(content.targets),
                     content=hashlib.sha256(path.read_bytes()).hexdigest() if is_twin else "",

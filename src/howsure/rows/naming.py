@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from os.path import commonprefix
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 
@@ -42,14 +42,17 @@ __all__ = [
 RUN_WORDS = ("run", "seed", "rep", "trial", "attempt", "sample", "epoch", "fold", "rs", "s")
 _LONG, _SHORT = "|".join(RUN_WORDS[:-2]), "|".join(RUN_WORDS[-2:])
 _RUN = re.compile(rf"(?:^|[ _.-])(?:(?:{_LONG})[ _.-]?(\d+)(?=[ _.-]|$)|(?:{_SHORT})[ _.-]?(\d+)$)", re.IGNORECASE)
-#: A name that ends in a number.
+#: A name that ends in a number, and a number, perhaps behind a short word of runs, that is a piece of a name.
 _NUMBERED = re.compile(r"(.+?)([ _-])\(?(\d+)\)?")
+_NUMBER = re.compile(rf"(?<![^\W_])(?:(?:{_SHORT})(?=\d)|(?<!\d\.)|(?=0))(\d+)(?![^\W_])", re.IGNORECASE)
 #: A date, a number or a hash, which names neither a model nor a benchmark.
 _OPAQUE = re.compile(r"[\d\W_TZ]+|(?=.*\d)[0-9a-f-]{7,}")
 #: An id that counts questions: a number, perhaps behind a word.
 _COUNTED = re.compile(r"[^\W\d_]*[ _./:#-]*\d+(?:\.0)?")
 _SEPARATORS = " _.-"
-_ROLES = ("benchmark", "model")
+_ROLES = ("model", "benchmark")
+#: A piece of a name that differs.
+_SLOT = "\0"
 #: Largest number of names in a note or an error, and of characters of a value in a label.
 _N_NAMED, _MAX_VALUE = 4, 40
 #: Share of equal texts below which files are of other benchmarks; above, some questions have two targets.
@@ -60,8 +63,8 @@ _LONG_ID = 16
 _T = TypeVar("_T")
 
 Layout: TypeAlias = Mapping[str, int | str | tuple[int, ...]]
-"""Parts of paths by our names, counted from the file: `{"model": 1, "generation": 0}`; and "name" with how the name of
-the file is composed: `{benchmark}_{model}`."""
+"""Parts of paths by our names, counted from the file: `{"model": 1, "generation": 0}`; or how the end of the path is
+composed: `{"path": "{model}/{benchmark}_v{generation}"}`, where `*` is any part."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,10 @@ class FileFacts:
     models: frozenset[str] | None = None
     """The models that it states; None where it states none."""
     benchmarks: frozenset[str] | None = None
-    repeats: frozenset[str] = frozenset()
-    """The variants and generations in its columns; empty where it has neither."""
     questions: frozenset[str] = frozenset()
     """The ids of its questions."""
+    keys: frozenset[Hashable] = frozenset()
+    """Question, variant and generation of its rows; empty where it has neither variants nor generations."""
     targets: Mapping[str, Hashable] = field(default_factory=dict)
     """Targets, or digests of them, by question; empty where it has none."""
     inputs: Mapping[str, Hashable] = field(default_factory=dict)
@@ -187,7 +190,10 @@ class _Naming:
         self._axes: list[_Axis] = []
         self._opaque: list[int] = []
         self._read_paths()
-        named = [self._read_layout(i) for i in range(len(files))] if layout else [{} for _ in files]
+        #: The parts as they are now, and those that are divided into a benchmark and a model.
+        self._whole = [tuple(parts) for parts in self._parts]
+        self._divided: set[int] = set()
+        named = self._read_layout()
         self._models = [one.get("model") or model or file.label or None for one, file in zip(named, files, strict=True)]
         self._benchmarks = [one.get("benchmark") or benchmark for one in named]
 
@@ -260,7 +266,7 @@ class _Naming:
         if "" not in groups and all(len(of) == 1 for of in groups.values()) and len({n for _, n in split}) > 1:
             split = [(value, ()) for value in values]  # no name has two numbers
         numbered = [_NUMBERED.fullmatch(base) for base, _ in split]
-        if len(set(values)) > 1 and "generation" not in self._layout and all(m and m[2] == "_" for m in numbered):
+        if len(set(values)) > 1 and "generation" not in str(self._layout) and all(m and m[2] == "_" for m in numbered):
             bare = [(match[1], (int(match[3]),)) for match in numbered if match]
             groups = _group(bare)
             first = next(iter(groups.values()))
@@ -274,27 +280,48 @@ class _Naming:
         self._runs = [run + n for run, (_, n) in zip(self._runs, split, strict=True)]
         return [base for base, _ in split]
 
-    def _read_layout(self, i: int) -> dict[str, str]:
-        """Return the names of a file that the user's layout gives, and set the number of its run."""
-        path, parts, names = self._files[i].path, self._files[i].parts, dict[str, str]()
+    def _read_layout(self) -> list[dict[str, str]]:
+        """Return the names of each file that the user's layout gives, and set the numbers of runs."""
+        named: list[dict[str, str]] = [{} for _ in self._files]
         for role, given in self._layout.items():
-            own = [0 if one == "name" else one for one in (given if isinstance(given, tuple) else (given,))]
-            if role == "name":
-                pieces = re.split(r"\{(\w+)\}", str(given))
-                text = "".join(f"(?P<{p}>.+?)" if k % 2 else re.escape(p) for k, p in enumerate(pieces))
-                match = re.fullmatch(text, parts[0] if "generation" in pieces else self._parts[i][0])
-                names |= match.groupdict() if match else {}
-            elif match := all(isinstance(one, int) and one < len(parts) for one in own) or None:
-                texts = [parts[one] if role == "generation" else self._parts[i][one] for one in own]
+            own = [0 if one == "name" else one for one in (given if isinstance(given, tuple | list) else (given,))]
+            for i, file in enumerate(self._files):
+                if role == "path":
+                    continue
+                if not all(isinstance(one, int) and 0 <= one < len(file.parts) for one in own):
+                    raise InputError(f"there is no part {given} of the path", where=file.path, remedy="change --map")
+                texts = [(file.parts if role == "generation" else self._parts[i])[one] for one in own]
                 if role != "generation" and self._layout.get("generation") == given:
-                    texts = [numbered[1] if (numbered := _NUMBERED.fullmatch(text)) else text for text in texts]
-                names[role] = "/".join(texts)
-            if match is None:
-                raise InputError(f"files: {role}: {given} does not fit it", where=path, remedy="change it in --map")
-        if (generation := names.get("generation")) is not None:
-            ordinal = sorted({file.parts for file in self._files}).index(parts)
-            self._runs[i] = split_run(generation)[1] or (int((re.findall(r"\d+", generation) or [ordinal])[-1]),)
-        return names
+                    texts = [match[1] if (match := _NUMBERED.fullmatch(text)) else text for text in texts]
+                named[i][role] = "/".join(texts)
+        if "path" in self._layout:
+            for names, own in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
+                names.update(own)
+        ordinals = sorted({names.get("generation", "") for names in named})
+        for i, names in enumerate(named):
+            if (text := names.get("generation")) is not None:
+                numbers = split_run(text)[1] or [int(n) for n in re.findall(r"\d+", text)[-1:]]
+                self._runs[i] = (*self._runs[i], *(numbers or [ordinals.index(text) + 1]))[-1:]
+        return named
+
+    def _match_pattern(self, pattern: str) -> list[dict[str, str]]:
+        """Return the names that a pattern of the ends of the paths gives: of the ways to divide them, the fewest names."""
+        pieces = re.split(r"\{(\w+)\}", pattern)
+        n, ways = pattern.count("/") + 1, list[list[dict[str, str]]]()
+        for lazy in ("?", ""):
+            text = "".join(
+                f"(?P<{one}>[^/]+{lazy})" if k % 2 else re.escape(one).replace(r"\*", "[^/]*")
+                for k, one in enumerate(pieces)
+            )
+            ways.append([])
+            for file, parts in zip(self._files, self._parts, strict=True):
+                ends = ["/".join(reversed(own[:n])) for own in (parts, file.parts)]
+                match = next(filter(None, (re.fullmatch(text, end) for end in ends)), None)
+                if match is None:
+                    remedy = "change it in --map; * is any part of a path"
+                    raise InputError(f"its path does not end like {pattern}", where=file.path, remedy=remedy)
+                ways[-1].append(match.groupdict())
+        return min(ways, key=lambda own: len({item for names in own for item in names.items()}))
 
     def _find_constant(self, *, is_model: bool = False) -> str:
         """Return the nearest part of the paths that all files share, and that names something.
@@ -310,8 +337,12 @@ class _Naming:
 
     def _list_axes(self, places: Sequence[int]) -> dict[int, list[str]]:
         """Return the parts that differ between some files, and that the layout does not name, with their values."""
-        used = {one for given in self._layout.values() for one in (given if isinstance(given, tuple) else (given,))}
-        used |= {0} if used & {"name"} or "name" in self._layout else set()
+        used = {
+            one for given in self._layout.values() for one in (given if isinstance(given, tuple | list) else [given])
+        }
+        used |= {0} if "name" in used else set()
+        pieces = str(self._layout.get("path", "*")).split("/")[::-1]
+        used |= {part for part, piece in enumerate(pieces) if piece != "*"}
         axes = {axis.part: [axis.values[i] for i in places] for axis in self._axes if axis.part not in used}
         return {part: values for part, values in axes.items() if len(set(values)) > 1}
 
@@ -334,24 +365,34 @@ class _Naming:
     def _check_agreement(self, places: Sequence[int], trust: int) -> None:
         """Raise where files with the same ids may be of several benchmarks, since neither texts nor paths tell."""
         axes = self._list_axes(places)
-        models = [self._models[i] or self._files[i].models for i in places]
+        models = [self._key_model(i) for i in places]
         left = {part: values for part, values in axes.items() if not _depends(values, models)}
-        if trust == 2 or not axes or (None not in models and not left):
+        is_known = None not in models
+        if trust == 2 or not axes or (is_known and not left):
             return
         is_crossed = any(not (_depends(a, b) or _depends(b, a)) for a, b in combinations(axes.values(), 2))
-        if trust == 1 and not is_crossed and not _compose(axes.get(0, [])):
+        if trust == 1 and not is_crossed and all(_compose(values).count(_SLOT) < 2 for values in axes.values()):
             return
-        what = (
-            f"{len(places)} files have the same question ids, and no targets that say whether the questions are the "
-            f"same: {_list({value for values in left.values() for value in values})} may be models or benchmarks"
-        )
-        self._refuse(what, left, "benchmark" if None not in models else "")
+        names = _list({value for values in left.values() for value in values})
+        what = f"{len(places)} files have the same question ids, and no targets that say whether the questions are the same"
+        # A model that has files with several names, each of which is also of another model, is on several benchmarks.
+        is_shared = all(len(set(values)) < len(set(zip(values, models, strict=True))) for values in left.values())
+        roles = ["benchmark", "model"] if is_shared else ["model", "benchmark"]
+        self._refuse(f"{what}: {names} may be models or benchmarks", left, roles if is_known else ())
+
+    def _key_model(self, i: int) -> Hashable:
+        """Return what tells the model of a file from others; None where it is not known."""
+        file = self._files[i]
+        return self._models[i] or ((file.models, repr(sorted(file.settings.items()))) if file.models else None)
 
     def _find_benchmarks(self, places: Sequence[int], classes: Sequence[int], trust: int, is_apart: bool) -> list[str]:
         """Return the name of the benchmark of each file: what goes with the questions, of the parts or of the name."""
         axes = self._list_axes(places)
-        others = _join(values for values in axes.values() if not _depends(values, classes))
-        has_models = all(self._models[i] or self._files[i].models for i in places)
+        models = [self._key_model(i) for i in places]
+        has_models = None not in models
+        free = [values for values in axes.values() if not _depends(values, classes)]
+        others = _join([*free, [str(model) for model in models]] if has_models else free)
+        own_roles = ["benchmark"] * has_models
 
         def is_sure(rest: Sequence[str], *, is_strict: bool) -> bool:
             """Return whether files with the same ids are of one benchmark, and those with others of others."""
@@ -366,17 +407,18 @@ class _Naming:
                 if fitting and is_sure(others or [""] * len(places), is_strict=is_strict):
                     names = _join(axes[k] for k in fitting[0])
                     if (len(fitting) > 1 and not others and not has_models) or _has_doubtful_numbers(names):
-                        self._refuse(f"{_list(set(names))} may be models or benchmarks", axes, "benchmark" * has_models)
+                        self._refuse(f"{_list(set(names))} may be models or benchmarks", axes, own_roles)
                     return names
             for part in axes:
-                cut = _cut(axes[part], classes)
+                cut = _cut(_drop_shared(axes[part], "_"), classes)
                 if cut and is_sure(cut[1], is_strict=is_strict):
-                    self._replace_part(part, dict(zip(places, cut[1], strict=True)))
-                    return cut[0]
+                    self._divided.add(part)
+                    self._replace_part(part, dict(zip(places, _drop_shared(cut[1], "_"), strict=True)))
+                    return _drop_shared(cut[0], _SEPARATORS)
         what = f"{len(places)} files have {len(set(classes))} sets of question ids, which no part of their paths names"
         if not is_apart or not trust:
             what = f"{len(places)} files have ids in common, and no targets that say whether the questions are the same"
-        return self._refuse(what, axes, "benchmark" * has_models)
+        return self._refuse(what, axes, own_roles)
 
     def _replace_part(self, part: int, rest: Mapping[int, str]) -> None:
         """Replace a part of the paths of some files by what is left of it."""
@@ -408,7 +450,7 @@ class _Naming:
                 rivals = [other for _, other in found if len(set(other)) == len(set(names))]
                 if _has_doubtful_numbers(names) or not all(_are_same(other, names) for other in rivals):
                     self._refuse(
-                        f"{_list(set(names))} may be models, or runs of fewer", {p: axes[p] for p in parts}, "model"
+                        f"{_list(set(names))} may be models, or runs of fewer", {p: axes[p] for p in parts}, ["model"]
                     )
                 for i, name in zip(places, names, strict=True):
                     labels[i] = name or self._find_constant(is_model=True)
@@ -446,9 +488,8 @@ class _Naming:
                 for name in renamed[i].values():
                     groups[benchmark, name].append(i)
         for (_, name), members in groups.items() if not self._is_repeated else ():
-            questions = [self._files[i].questions for i in members]
-            repeats = [self._files[i].repeats for i in members]
-            if _are_disjoint(questions) or (all(repeats) and _are_disjoint(repeats)):
+            keyed = [self._files[i].keys for i in members]
+            if _are_disjoint(keyed if all(keyed) else [self._files[i].questions for i in members]):
                 continue
             axes = self._list_axes(members)
             runs = [self._runs[i] for i in members]
@@ -462,11 +503,11 @@ class _Naming:
                 f"{len(members)} files have scores of the same model ({name}) and questions, such as {one} and {other}"
             )
             if axes or self._opaque:
-                self._refuse(what, axes or dict.fromkeys(self._opaque, ()), "model" if axes else "generation")
+                self._refuse(what, axes or dict.fromkeys(self._opaque, []), ["model", "generation"][not axes :])
             raise InputError(what, remedy="give one of them, or give each a name: NAME=PATH", code="equal-files")
 
-    def _refuse(self, what: str, axes: Mapping[int, Sequence[str]], role: str = "") -> NoReturn:
-        """Raise with the likeliest layout, and with others.
+    def _refuse(self, what: str, axes: Mapping[int, Sequence[str]], roles: Sequence[str] = ()) -> NoReturn:
+        """Raise with the likeliest layout first, and the others.
 
         Parameters
         ----------
@@ -474,29 +515,48 @@ class _Naming:
             What is wrong.
         axes
             The parts that are in doubt, with their values.
-        role
-            What they name, where this is known.
+        roles
+            What they may name, the likeliest first; empty where they may be models and benchmarks.
         """
+        given = dict(self._layout)
+        if self._opaque and "generation" not in given and "generation" not in roles:
+            of_cell = Counter(
+                (*(axis.values[i] for axis in self._axes), self._runs[i]) for i in range(len(self._files))
+            )
+            given |= {"generation": self._opaque[0]} if max(of_cell.values()) > 1 else {}
+        roles = () if self._divided & axes.keys() else roles
         parts = list(axes)
-        given: list[dict[str, object]] = [{}]
-        if len(parts) == 1 and _has_doubtful_numbers(axes[parts[0]]):
-            own = role or "model"
-            given = [{own: parts[0], "generation": parts[0]}, {own: parts[0]}]
-        elif role and parts:
-            given = [{role: parts if len(parts) > 1 else parts[0]}]
-            given += [{"generation": parts[0]}] if role == "model" else []
-        elif len(parts) == 1 and (composed := _compose(axes[parts[0]])) and not parts[0]:
-            given = [{"name": pattern} for pattern in composed]
-        elif len(parts) > 1:
-            given = [{"model": parts[:-1] if len(parts) > 2 else parts[0], "benchmark": parts[-1]}]
-            given += [{"benchmark": parts[0], "model": parts[1:] if len(parts) > 2 else parts[1]}]
-        options = ["--as-benchmark", self._find_constant()]
-        ways = [["--map", _write_layout({**self._layout, **layout})] for layout in given if layout]
-        if not ways and parts:
-            ways = [options, ["--map", _write_layout({**self._layout, "benchmark": parts[0]})]]
-        ways = ways or [options]
-        remedy = "say what they are: " + ", or ".join(shlex.join(way) for way in ways)
-        raise InputError(what, remedy=remedy, code="names", options=ways[0])
+        values = {part: [own[part] for own in self._whole] for part in parts}
+        composed = {part: _compose(values[part], 1 if roles else 2) for part in parts if part not in self._opaque}
+        for part, text in composed.items() if not any(_SLOT in text for text in composed.values()) else ():
+            literal = text.replace("{generation}", "").strip(" _.-()")
+            composed[part] = text.replace(literal, _SLOT, 1) if literal else text
+        n_slots = sum(text.count(_SLOT) for text in composed.values())
+        pattern = "/".join(composed.get(part, "*") for part in range(max(parts, default=0), -1, -1))
+        is_whole = all(text == _SLOT for text in composed.values())
+        has_number = "{generation}" in pattern
+        ways: list[list[str]] = [[]] if has_number and not n_slots else []
+        if n_slots == 1 and (roles or has_number):
+            ways = [[role] for role in roles or _ROLES]
+        elif n_slots == 2 and not roles:
+            ways = [list(_ROLES), list(_ROLES[::-1])]
+        layouts: list[dict[str, object]] = []
+        for way in ways:
+            names = iter(way)
+            path = re.sub(_SLOT, lambda _, names=names: f"{{{next(names)}}}", pattern)
+            layouts.append(dict(zip(way, parts, strict=True)) if is_whole else {"path": path})
+        if not layouts and roles and parts:
+            layouts = [{role: parts if len(parts) > 1 else parts[0]} for role in roles]
+        elif not layouts and len(parts) > 1:
+            layouts = [{"model": parts[:-1], "benchmark": parts[-1]}, {"benchmark": parts[0], "model": parts[1:]}]
+        elif not layouts and parts and "generation" in given:
+            layouts = [{role: parts[0]} for role in _ROLES]
+        commands = [["--map", _write_layout({**given, **layout})] for layout in layouts]
+        if not commands:
+            commands = [["--as-benchmark", self._find_constant()]]
+            commands += [["--map", _write_layout({**given, "benchmark": part})] for part in parts]
+        remedy = "say what they are: " + ", or ".join(shlex.join(command) for command in commands)
+        raise InputError(what, remedy=remedy, code="names", options=commands[0])
 
 
 def split_run(part: str) -> tuple[str, tuple[int, ...]]:
@@ -523,19 +583,43 @@ def _are_counted(numbers: Iterable[int]) -> bool:
     return own in (list(range(len(own))), list(range(1, len(own) + 1)))
 
 
-def _has_doubtful_numbers(names: Iterable[str]) -> bool:
-    """Return whether names differ in a number at their end that may be a run's: gpt_1 and gpt_2, results and results (1).
+def _blank_numbers(names: Iterable[str]) -> list[str]:
+    """Return names with `{generation}` for a number in which they differ, if it may be a run's; else as they are.
 
-    >>> _has_doubtful_numbers(["gpt_1", "gpt_2"]), _has_doubtful_numbers(["llama-2", "llama-3"])
-    (True, False)
+    Numbers behind a hyphen that are not counted from 0 or 1, and versions such as 3.1, belong to names.
+
+    >>> _blank_numbers(["gpt_1", "gpt_2"]), _blank_numbers(["llama-2", "llama-3"])
+    (['gpt_{generation}', 'gpt_{generation}'], ['llama-2', 'llama-3'])
     """
-    names, groups = set(names), defaultdict[tuple[str, str], set[int]](set)
-    for match in filter(None, map(_NUMBERED.fullmatch, names)):
-        groups[match[1], match[2]].add(int(match[3]))
-    return any(
-        (len(own) > 1 or base in names) and (separator != "-" or _are_counted(own))
-        for (base, separator), own in groups.items()
-    )
+    names, best = list(names), list[str]()
+    most = max((len(_NUMBER.findall(name)) for name in names), default=0)
+    for k in (*range(-1, -1 - most, -1), *range(most)):
+        groups: defaultdict[str, set[int]] = defaultdict(set)
+        blank = []
+        for name in names:
+            found = (
+                dict(enumerate(_NUMBER.finditer(name)))
+                if k >= 0
+                else dict(enumerate(reversed(list(_NUMBER.finditer(name)))))
+            )
+            match = found.get(k if k >= 0 else -1 - k)
+            blank.append(name[: match.start(1)] + "{generation}" + name[match.end(1) :] if match else name)
+            groups[blank[-1]] |= {int(match[1])} if match else set()
+        doubtful = 0
+        for text, numbers in groups.items():
+            before, _, after = text.partition("{generation}")
+            is_copy = bool(numbers) and (before + after).strip(" _.-()") in names
+            doubtful += (len(numbers) > 1 or is_copy) and (before[-1:] != "-" or _are_counted(numbers))
+        if doubtful == len(groups):
+            return blank
+        best = best or blank * (doubtful > 0)
+    return best or names
+
+
+def _has_doubtful_numbers(names: Iterable[str]) -> bool:
+    """Return whether names differ in a number that may be a run's: gpt_1 and gpt_2, results and results (1)."""
+    names = list(names)
+    return _blank_numbers(names) != names
 
 
 def _depends(values: Sequence[Hashable], on: Sequence[Hashable]) -> bool:
@@ -548,7 +632,7 @@ def _are_same(one: Sequence[Hashable], other: Sequence[Hashable]) -> bool:
     return _depends(one, other) and _depends(other, one)
 
 
-def _are_disjoint(sets: Sequence[frozenset[str]]) -> bool:
+def _are_disjoint(sets: Sequence[frozenset[Any]]) -> bool:
     """Return whether no value is in two sets."""
     return sum(map(len, sets)) == len(frozenset().union(*sets))
 
@@ -632,9 +716,7 @@ def _compare(file: FileFacts, others: Mapping[str, FileFacts], name: str) -> int
 def _cut(names: Sequence[str], classes: Sequence[int]) -> tuple[list[str], list[str]] | None:
     """Return the first or the last pieces of names, which go with the classes, and the other pieces; None if none do.
 
-    Pieces that all names share are dropped; a hyphen does not separate pieces of the others.
-
-    >>> _cut(["results_law_gpt-4", "results_law_o3", "results_tax_o3"], [0, 0, 1])
+    >>> _cut(["law_gpt-4", "law_o3", "tax_o3"], [0, 0, 1])
     (['law', 'law', 'tax'], ['gpt-4', 'o3', 'o3'])
     """
     of_class: defaultdict[int, set[str]] = defaultdict(set)
@@ -651,7 +733,7 @@ def _cut(names: Sequence[str], classes: Sequence[int]) -> tuple[list[str], list[
             firsts = [heads[name][0] for name in names]
             if _are_same(firsts, classes):
                 left = [divided[name][first] for name, first in zip(names, firsts, strict=True)]
-                return _drop_shared(firsts, _SEPARATORS), _drop_shared(left, "_")
+                return firsts, left
     return None
 
 
@@ -673,21 +755,26 @@ def _drop_shared(names: Sequence[str], separators: str) -> list[str]:
     return ["".join(own) for own in pieces]
 
 
-def _compose(names: Sequence[str]) -> list[str]:
-    """Return how names are composed of two pieces that form a grid; empty if they do not.
+def _compose(names: Sequence[str], n_slots: int = 2) -> str:
+    """Return how names are composed, with a mark for each piece that differs: two where these form a grid.
 
-    >>> _compose(["law_gpt", "law_o3", "tax_gpt", "tax_o3"])
-    ['{benchmark}_{model}', '{model}_{benchmark}']
+    >>> _compose(["law_gpt", "law_o3", "tax_gpt", "tax_o3"]).replace(_SLOT, "?")
+    '?_?'
     """
-    names = sorted(set(names))
-    for separator in "_-. ":
-        rows = _drop_shared(names, separator)
+    whole = min(blank := _blank_numbers(names))
+    bare = sorted({re.sub(rf"[ _.-]?\(?(?:{_SHORT})?{{generation}}\)?", "", name).strip(_SEPARATORS) for name in blank})
+    for separator in "_-. " if n_slots == 2 else "":
+        rows = _drop_shared(bare, separator)
         firsts = [row.partition(separator)[0] for row in rows]
-        cut = _cut(names, [firsts.index(first) for first in firsts]) if len(set(firsts)) > 1 else None
-        if cut and len(set(cut[0])) * len(set(cut[1])) == len(names) and len(set(cut[1])) > 1:
-            a, b = cut[0][0], cut[1][0]
-            return [names[0].replace(a, f"{{{x}}}", 1).replace(b, f"{{{y}}}", 1) for x, y in (_ROLES, _ROLES[::-1])]
-    return []
+        cut = _cut(rows, [firsts.index(first) for first in firsts]) if len(set(firsts)) > 1 else None
+        if cut and len(set(cut[0])) * len(set(cut[1])) == len(bare) and len(set(cut[1])) > 1:
+            first, second = (_drop_shared(own, "_")[0] for own in cut)
+            return whole.replace(first, _SLOT, 1).replace(second, _SLOT, 1)
+    if "{generation}" not in whole:
+        return _SLOT
+    cores = [_drop_shared(bare, separators)[0] for separators in ("_", _SEPARATORS)]
+    core = next((core for core in cores if core in whole), "") if len(bare) > 1 else ""
+    return whole.replace(core, _SLOT, 1) if core else whole
 
 
 def label_by_settings(

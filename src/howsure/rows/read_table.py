@@ -226,8 +226,8 @@ class TableContent(NamedTuple):
         Number of rows.
     benchmarks, models, questions
         The names in its columns; empty where it has no such column.
-    repeats
-        The variants and generations in its columns, together; empty where it has neither.
+    keys
+        Question, variant and generation of its rows; empty where it has neither variants nor generations.
     targets
         Pairs of a question and its target; empty where no column has the targets.
     needs_scores
@@ -243,7 +243,7 @@ class TableContent(NamedTuple):
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
     questions: tuple[str, ...]
-    repeats: tuple[str, ...]
+    keys: frozenset[tuple[str, ...]]
     targets: frozenset[tuple[str, str]]
     needs_scores: bool
     meanings: Mapping[str, str]
@@ -283,9 +283,10 @@ def describe_table(
         matched = layout.table_columns.columns
         every_match = matched | match_texts(layout.rows.columns, matched, texts)
         types = read_column_types(layout.rows)
+        repeats = [name for name in _REPEATS if name in matched]
 
         def list_values(*names: str) -> list[tuple[str, ...]]:
-            if not names or any(name not in every_match for name in names):
+            if any(name not in every_match for name in names):
                 return []
             parts = [f"trim({write_text_sql(every_match[name], types)}) AS {quote_name(name)}" for name in names]
             values = (
@@ -304,7 +305,7 @@ def describe_table(
             benchmarks=list_names("benchmark"),
             models=list_names("model"),
             questions=list_names("question"),
-            repeats=tuple(" ".join(row) for row in list_values(*(name for name in _REPEATS if name in matched))),
+            keys=frozenset(list_values("question", *repeats)) if repeats else frozenset(),
             targets=frozenset((str(question), str(target)) for question, target in list_values("question", "target")),
             needs_scores=matched.keys().isdisjoint({"score", "mean"}),
             meanings=layout.meanings,
