@@ -19,7 +19,7 @@ from howsure.errors import InputError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, to_cells, to_runs
 from howsure.results.sources import Data
-from howsure.results.table_names import is_running_number
+from howsure.rows.naming import is_running_number
 from howsure.safe_text import inflect_text
 from howsure.stats import borrowing, comparisons
 from howsure.stats import repeats as run_statistics

@@ -170,9 +170,9 @@ def _drop_copies(logs: Sequence[tuple[LogReader, Path]], options: ReadOptions, n
                 note(path, Note("given-twice") if same else Note("same-run", facts={"other": other.name}))
             else:
                 distinct[key] = reader, path, info
-    named, lines = distinguish_logs([DistinctLog(*log, options) for log in distinct.values()])
-    for line in lines:
-        note(None, as_note(line))
+    named, notes = distinguish_logs([DistinctLog(*log, options) for log in distinct.values()])
+    for one in notes:
+        note(None, one)
     return named
 
 

@@ -8,7 +8,6 @@ copies and collects notes. docs/logs.md shows how to add one; most programs need
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,22 +43,12 @@ __all__ = [
     "get_field",
     "list_messages",
     "mark_missing",
-    "name_by_place",
     "parse_score",
 ]
 
 #: Codes of notes that do not hold of the scores that a log's completions are given later.
 OF_OWN_SCORES = ("log-several-scorers", "log-scorer-each", "log-first-scored")
 
-#: Names of files and folders that say when or how often something was run, or what kind of files they hold.
-_GENERAL_NAME = re.compile(
-    r"\d{4}-?\d\d-?\d\d([T_ -]+[\d_:.+-]*)?Z?|[0-9a-f]{8,}(-[0-9a-f]{4,})*"
-    r"|((eval(uation)?|test|ragas|final|all|benchmark|langsmith|langfuse|experiment|score|swe|swebench)[ _-]*)*"
-    r"((results?|outputs?|logs?|evals?|evaluations?|reports?|data|artifacts?|annotations|scores?|samples|predictions"
-    r"|table|export|experiment|dataset|metrics|summary|runs?|trials?|attempts?|seeds?|repeats?|epochs?|iterations?"
-    r"|rounds?)([ _-]?(table|ragas|data|export))*)?[ ._-]?\d*",
-    re.IGNORECASE,
-)
 #: Largest difference between a mean that a program states, perhaps rounded, and that of its scores.
 _TOLERANCE = 6e-4
 #: Number of rows whose questions are compared with those of other logs.
@@ -154,6 +143,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Id that the tries of one run share, where a run that was stopped can be continued in another log."""
     is_complete: bool = True
     """Whether the run ended as it should."""
+    is_named_by_path: bool = False
+    """Whether the only model has the name of the file, which states none; the paths of several logs give other names."""
 
     def identify(self, reader: str) -> LogIdentity:
         """Return what is equal for two logs of the same run; files of one run may hold a benchmark each."""
@@ -277,6 +268,8 @@ class RowBuilder:
         Number of generations that `row` has numbered, by (benchmark, model, question, variant).
     identical
         The comparison of texts, to which `row` adds each completion.
+    is_named_by_path
+        Whether the path gave the label of a model; see `LogInfo`.
 
     Examples
     --------
@@ -297,6 +290,7 @@ class RowBuilder:
         self._numbers: set[tuple[object, ...]] = set()
         self._renamed: set[tuple[object, ...]] = set()
         self._is_checked = False
+        self.is_named_by_path = False
         for name in options.columns:
             if name not in RowKey._fields:
                 raise UnknownNameError("column", name, RowKey._fields, where=str(path))
@@ -597,30 +591,6 @@ def _field_names(record: Mapping[str, object], field: str) -> list[str]:
     parent, dot, _ = field.rpartition(".")
     inside = get_field(record, parent) if dot else None
     return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
-
-
-def name_by_place(path: Path, *, stem: str | None = None) -> str:
-    """Return a label for the model of a file that names none: its stem, or the nearest folder that names a system.
-
-    Names of dates, numbers and kinds of files, such as `results`, name no system.
-
-    Parameters
-    ----------
-    path
-        The file or folder.
-    stem
-        What is left of the name of the file without what its program adds to it; None for the stem.
-
-    Examples
-    --------
-    >>> name_by_place(Path("/results/20250924_agent_large/2025-09-24__19-28-24/results.json"))
-    '20250924_agent_large'
-    """
-    first = path.stem if stem is None else stem
-    if path.name.startswith("results."):
-        first = "results"
-    names = [first, *(folder.name for folder in path.absolute().parents if folder.name)]
-    return next((name for name in names if not _GENERAL_NAME.fullmatch(name.strip(" ._-"))), names[0]).strip(" _-")
 
 
 def parse_score(value: object) -> float | None:

@@ -6,38 +6,45 @@ Logs of one benchmark are compared by the conditions that their metadata state a
 - logs of one program with other scorers are read by one that all have, or else are other models;
 - equal question ids with other targets, or with other texts under another data set, are another benchmark;
 - equal question ids with other texts or other prompts are other prompt variants;
-- of the tries of one run (a run that was continued), each sample is read once, from the last try that has it.
+- of the tries of one run (a run that was continued), each sample is read once, from the last try that has it;
+- a model that no log names is named by its path, see `rows.naming`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import DigestPart, LogInfo, LogReader, LogRow, QuestionDigest, ReadOptions, encode_text
+from howsure.logs.base import DigestPart, LogInfo, LogReader, LogRow, QuestionDigest, ReadOptions
 from howsure.logs.identical_texts import DIFFERING_SHARE, N_FEWEST
 from howsure.logs.settings import DECODING, is_harmless
+from howsure.notes import Note
+from howsure.rows.naming import (
+    FileFacts,
+    Layout,
+    format_settings,
+    label_by_settings,
+    list_differing,
+    name_files,
+)
 from howsure.store.manifest import Manifest, ModelRecord
 
 __all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models", "label_run_models"]
 
 #: Largest share of common questions with other targets for which the data are still the same, with other questions.
 _MAX_OTHER_QUESTIONS = 0.05
-#: Longest value in a name.
-_MAX_VALUE = 40
-#: Largest number of groups that a line names.
+#: Largest number of cases that a note names.
 _N_NAMED = 3
 
-_DigestKey = tuple[str, str, str]
-_QuestionKey = tuple[str, str]
+#: Question and variant.
+_Key = tuple[str, str]
 _Digests = Mapping[tuple[str, str, str], QuestionDigest]
 
 
@@ -56,15 +63,16 @@ class LogNames:
 
     def rename(self, row: LogRow) -> LogRow:
         """Return the row under its new names."""
-        changes: dict[str, str] = {}
-        if (label := self.models.get(row.model, row.model)) != row.model:
-            changes["model"] = label
-        if row.benchmark in self.variants:
-            changes["variant"] = _join_variant(row.variant, self.variants[row.benchmark])
-        if (row.benchmark, row.question) in self.questions:
-            changes["question"] = self.questions[row.benchmark, row.question]
-        if row.benchmark in self.benchmarks:
-            changes["benchmark"] = self.benchmarks[row.benchmark]
+        variant = self.variants.get(row.benchmark, "")
+        changes = {
+            "model": self.models.get(row.model, row.model),
+            "benchmark": self.benchmarks.get(row.benchmark, row.benchmark),
+            "question": self.questions.get((row.benchmark, row.question), row.question),
+            "variant": ", ".join(filter(None, [row.variant, variant]))
+            if row.variant != "default"
+            else variant or row.variant,
+        }
+        changes = {name: value for name, value in changes.items() if value != getattr(row, name)}
         return msgspec.structs.replace(row, **changes) if changes else row
 
 
@@ -82,71 +90,68 @@ class DistinctLog(NamedTuple):
         return {self.names.benchmarks.get(name, name): source for name, source in self.info.benchmarks.items()}
 
 
-def distinguish_logs(logs: Sequence[DistinctLog]) -> tuple[list[DistinctLog], list[str]]:
-    """Return logs with the names under which they are read, and lines on what was told apart and what are repeats.
+def distinguish_logs(
+    logs: Sequence[DistinctLog], layout: Layout | None = None, labels: Sequence[str] = ()
+) -> tuple[list[DistinctLog], list[Note]]:
+    """Return logs with the names under which they are read, and notes on what was told apart and what are repeats.
 
     Parameters
     ----------
     logs
         Logs of different runs, in the order in which they are read, without new names.
+    layout
+        Parts of paths that the user named; see `rows.naming`.
+    labels
+        The NAME of each log that was given as `NAME=PATH`; empty where none was.
 
     Returns
     -------
     logs
         The same logs, with `names`, and with `options.superseded` where a later try of the run has the samples.
     notes
-        At most one line for each kind: tries of one run, other data, other prompts, repeats.
+        At most one for each code.
     """
-    notes, lines = _Notes(), list[str]()
-    logs, first_try = _supersede_tries(logs, lines)
+    notes = _Notes()
+    logs, first_try = _supersede_tries(logs, notes)
     logs = _choose_common_scorers(logs, notes)
+    places = _name_by_path(logs, layout, labels or [""] * len(logs), notes)
     digests = _digest_logs(logs)
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for i, each in enumerate(digests):
-        for name in dict.fromkeys(benchmark for benchmark, *_ in each):
-            groups[name].append(i)
+    conditions = [dict(log.info.conditions) for log in logs]
     benchmarks: list[dict[str, str]] = [{} for _ in logs]
     variants: list[dict[str, str]] = [{} for _ in logs]
     questions: list[dict[tuple[str, str], str]] = [{} for _ in logs]
-    own_conditions = [dict(log.info.conditions) for log in logs]
-    for benchmark, members in groups.items():
-        comparison = _BenchmarkComparison(benchmark, {i: (logs[i], digests[i]) for i in members})
-        comparison.note_other_order(notes)
-        for i, name in comparison.name_data(notes).items():
-            benchmarks[i][benchmark] = name
-        for i, names in comparison.rename_questions(notes).items():
-            questions[i].update({(benchmark, question): name for question, name in names.items()})
-        for i, conditions in comparison.list_conditions().items():
-            own_conditions[i].update(conditions)
-        for i, name in comparison.name_variants(notes).items():
-            variants[i][benchmark] = name
+    for name in dict.fromkeys(benchmark for own in digests for benchmark, *_ in own):
+        members = {i: log for i, log in enumerate(logs) if any(benchmark == name for benchmark, *_ in digests[i])}
+        comparison = _Comparison(name, members, digests, notes)
+        for i, new in comparison.name_data().items():
+            benchmarks[i][name] = new
+        for i, each in comparison.questions.items():
+            questions[i] |= {(name, question): new for question, new in each.items()}
+        names, further = comparison.name_variants()
+        for i in members:
+            conditions[i] |= further.get(i, {})
+            variants[i] |= {name: names[i]} if i in names else {}
     infos = [
-        msgspec.structs.replace(log.info, conditions=conditions)
-        for log, conditions in zip(logs, own_conditions, strict=True)
+        msgspec.structs.replace(
+            log.info,
+            conditions=own,
+            models={place.get(label, label): model for label, model in log.info.models.items()},
+        )
+        for log, own, place in zip(logs, conditions, places, strict=True)
     ]
-    labels = label_models(infos)
-    distinct = [
-        log._replace(names=LogNames(labels[i], benchmarks[i], variants[i], questions[i])) for i, log in enumerate(logs)
-    ]
+    distinct = []
+    for i, (log, place, labelled) in enumerate(zip(logs, places, label_models(infos), strict=True)):
+        models = {label: labelled[place.get(label, label)] for label in log.info.models}
+        distinct.append(log._replace(names=LogNames(models, benchmarks[i], variants[i], questions[i])))
     _note_repeats(distinct, digests, first_try, notes)
-    return distinct, [*lines, *notes.lines()]
+    return distinct, notes.list()
 
 
 def label_models(logs: Sequence[LogInfo]) -> list[dict[str, str]]:
-    """Return a label for each model of each log, so that a model under other conditions has another label.
+    """Return a label for each model of each log, by the old one, so that a model under other conditions has another label.
 
     A label is the old one, followed by the decoding settings and the other conditions (arguments of the model, solver,
     grader) in which logs of the same benchmark differ.
-
-    Parameters
-    ----------
-    logs
-        What the readers state of the logs.
-
-    Returns
-    -------
-    list of dict of str to str
-        For each log the new labels, by the old ones.
 
     Examples
     --------
@@ -156,12 +161,15 @@ def label_models(logs: Sequence[LogInfo]) -> list[dict[str, str]]:
     >>> label_models(logs)
     [{'m': 'm (temperature=0)'}, {'m': 'm (temperature=1)'}]
     """
-    conditions = [{label: _list_model_conditions(log, label) for label in log.models} for log in logs]
-    return _label_by_conditions([tuple(log.benchmarks) for log in logs], conditions)
+    settings = []
+    for log in logs:
+        own = {name: value for name, value in log.conditions.items() if _is_relevant(name) and value is not None}
+        settings.append({label: own | _list_decoding(model) for label, model in log.models.items()})
+    return label_by_settings([tuple(log.benchmarks) for log in logs], settings)
 
 
 def label_run_models(runs: Sequence[Manifest | None], *, benchmark: str | None = None) -> list[dict[str, str]]:
-    """Return a label for each model of each run folder, so that a model at other settings has another label.
+    """Return a label for each model of each run folder that changes, so that one at other settings has another label.
 
     The name of the model at its endpoint is one of the settings: the same label may stand for two models.
 
@@ -172,11 +180,6 @@ def label_run_models(runs: Sequence[Manifest | None], *, benchmark: str | None =
     benchmark
         One name for the benchmarks of all folders; None where they keep their names.
 
-    Returns
-    -------
-    list of dict of str to str
-        For each folder the new labels, by the old ones; only those that change.
-
     Examples
     --------
     >>> from howsure.store.manifest import ModelRecord
@@ -186,41 +189,20 @@ def label_run_models(runs: Sequence[Manifest | None], *, benchmark: str | None =
     """
     manifests = [run or Manifest() for run in runs]
     benchmarks = [tuple(run.benchmarks) if benchmark is None else (benchmark,) for run in manifests]
-    conditions = [{label: _list_settings(model) for label, model in run.models.items()} for run in manifests]
-    labels = _label_by_conditions(benchmarks, conditions)
+    settings: list[dict[str, dict[str, object]]] = [{} for _ in manifests]
+    for run, own in zip(manifests, settings, strict=True):
+        for label, model in run.models.items():
+            extra = model.settings.get("extra")
+            further = extra if isinstance(extra, dict) else {}
+            relevant = {name: value for name, value in further.items() if _is_relevant(name)}
+            own[label] = {"model": model.name, **relevant, **_list_decoding(model)}
+    labels = label_by_settings(benchmarks, settings)
     return [{label: new for label, new in each.items() if new != label} for each in labels]
 
 
-def _list_settings(model: ModelRecord) -> dict[str, object]:
-    """Return the name of a model of a run folder, and its settings that influence completions."""
-    settings = {name: value for name, value in model.settings.items() if name in DECODING}
-    extra = model.settings.get("extra")
-    further = {name: value for name, value in extra.items() if _is_relevant(name)} if isinstance(extra, dict) else {}
-    return {"model": model.name, **further, **settings}
-
-
-def _label_by_conditions(
-    benchmarks: Sequence[Sequence[str]], conditions: Sequence[Mapping[str, dict[str, object]]]
-) -> list[dict[str, str]]:
-    """Return the label of each model of each source, with the conditions in which sources of a benchmark differ."""
-    conditions_of: defaultdict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
-    for names, models in zip(benchmarks, conditions, strict=True):
-        for benchmark, label in product(names, models):
-            conditions_of[benchmark, label].append(models[label])
-    differing: defaultdict[str, set[str]] = defaultdict(set)
-    for (_, label), each in conditions_of.items():
-        differing[label].update(_list_differing(each))
-    return [
-        {label: _append_conditions(label, own, sorted(differing[label])) for label, own in models.items()}
-        for models in conditions
-    ]
-
-
-def _list_model_conditions(log: LogInfo, label: str) -> dict[str, object]:
-    """Return the conditions under which a model of a log answered, by name."""
-    settings = {name: value for name, value in log.models[label].settings.items() if name in DECODING}
-    conditions = {name: value for name, value in log.conditions.items() if _is_relevant(name)}
-    return {name: value for name, value in {**conditions, **settings}.items() if value is not None}
+def _list_decoding(model: ModelRecord) -> dict[str, object]:
+    """Return the settings of a model that influence its completions."""
+    return {name: value for name, value in model.settings.items() if name in DECODING and value is not None}
 
 
 def _is_relevant(name: str) -> bool:
@@ -228,67 +210,45 @@ def _is_relevant(name: str) -> bool:
     return not is_harmless(name)
 
 
-def _list_differing(conditions: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the names of conditions that are not the same everywhere."""
-    names = sorted(set().union(*conditions))
-    return [name for name in names if len({repr(each.get(name)) for each in conditions}) > 1]
+class _Notes:
+    """Collects cases by code, so that one note states all cases of a code."""
+
+    def __init__(self) -> None:
+        self._cases: defaultdict[str, list[str]] = defaultdict(list)
+        self.others: list[Note] = []
+
+    def add(self, code: str, case: str) -> None:
+        """Add a case of a code."""
+        self._cases[code].append(case)
+
+    def list(self) -> list[Note]:
+        """Return a note for each code that has a case."""
+        own = [
+            Note(code, n=len(cases), facts={"cases": ", ".join(cases[:_N_NAMED]) + ", ..." * (len(cases) > _N_NAMED)})
+            for code, cases in self._cases.items()
+        ]
+        return [*self.others, *own]
 
 
-def _append_conditions(label: str, conditions: Mapping[str, object], names: Sequence[str]) -> str:
-    """Return the label with the named conditions in parentheses."""
-    text = _format_conditions(conditions, names)
-    return f"{label} ({text})" if text else label
-
-
-def _format_conditions(conditions: Mapping[str, object], names: Sequence[str]) -> str:
-    """Return `name=value, name=value`; a long value is cut, with a hash of the whole."""
-    parts = []
-    for name in names:
-        value = conditions.get(name)
-        text = "default" if value is None else " ".join(encode_text(value).split())
-        if len(text) > _MAX_VALUE:
-            digest = hashlib.sha256(encode_text(value).encode()).hexdigest()[:6]
-            text = f"{text[: _MAX_VALUE - 9]}… #{digest}"
-        parts.append(f"{name}={text}")
-    return ", ".join(parts)
-
-
-def _join_variant(variant: str, name: str) -> str:
-    """Return the name of a variant of a log that has a name of its own among the logs."""
-    return name if variant == "default" else f"{variant}, {name}"
-
-
-def _supersede_tries(logs: Sequence[DistinctLog], lines: list[str]) -> tuple[list[DistinctLog], list[int]]:
+def _supersede_tries(logs: Sequence[DistinctLog], notes: _Notes) -> tuple[list[DistinctLog], list[int]]:
     """Return logs that leave out samples which a later try of the same run has, and for each log its first try."""
     tries_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for i, log in enumerate(logs):
         if log.info.task_id:
             tries_of[log.reader.name, log.info.task_id].append(i)
     result, first_try = list(logs), list(range(len(logs)))
-    continued: list[tuple[int, Path]] = []
     for members in tries_of.values():
-        if len(members) < 2:
-            continue
         order = sorted(members, key=lambda i: (logs[i].info.created, str(logs[i].path)))
-        samples = {i: logs[i].reader.list_samples(logs[i].path) for i in order}
+        samples = {i: logs[i].reader.list_samples(logs[i].path) for i in order if len(order) > 1}
         ids = Counter(uuid for each in samples.values() for uuid in each.values() if uuid)
-        if logs[order[0]].info.is_complete and not any(n > 1 for n in ids.values()):
+        if not samples or (logs[order[0]].info.is_complete and all(n == 1 for n in ids.values())):
             continue  # several complete runs of one task are repeats
         later: set[tuple[str, int]] = set()
         for i in reversed(order):
-            result[i] = logs[i]._replace(
-                options=msgspec.structs.replace(logs[i].options, superseded=frozenset(later & samples[i].keys()))
-            )
+            options = msgspec.structs.replace(logs[i].options, superseded=frozenset(later & samples[i].keys()))
+            result[i], first_try[i] = logs[i]._replace(options=options), order[0]
             later |= samples[i].keys()
-            first_try[i] = order[0]
-        continued.append((len(order), logs[order[-1]].path))
-    if continued:
-        runs = "one run that was" if len(continued) == 1 else f"{len(continued)} runs that were"
-        n_tries = sum(n for n, _ in continued)
-        lines.append(
-            f"{n_tries} logs are tries of {runs} continued, and each sample is read once, from the last try that has "
-            f"it: {continued[0][1]}"
-        )
+        notes.add("continued-run", f"{len(order)} tries, the last in {logs[order[-1]].path}")
     return result, first_try
 
 
@@ -297,232 +257,187 @@ def _choose_common_scorers(logs: Sequence[DistinctLog], notes: _Notes) -> list[D
     result = list(logs)
     groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, log in enumerate(logs):
-        if log.options.scorer is None and log.info.scorers:
+        if log.options.scorer is None and log.info.scorers and len(log.info.benchmarks) == 1:
             groups[log.reader.name, *log.info.benchmarks].append(i)
-    for (_, *benchmarks), members in groups.items():
+    for (_, benchmark), members in groups.items():
         scorers = [logs[i].info.scorers for i in members]
-        first = dict.fromkeys(names[0] for names in scorers)
-        if len(benchmarks) != 1 or len(first) < 2:
+        first = list(dict.fromkeys(names[0] for names in scorers))
+        if len(first) < 2:
             continue
         common = next((name for name in (*first, *scorers[0]) if all(name in names for names in scorers)), None)
-        if common is not None:
-            notes.add("common scorer", f"{common!r} of {benchmarks[0]}")
-        else:
-            names = ", ".join(map(repr, list(first)[:_N_NAMED])) + ", ..." * (len(first) > _N_NAMED)
-            notes.add("other scorers", f"{names} of {benchmarks[0]}")
+        names = ", ".join(map(repr, [common] if common else first[:_N_NAMED])) + ", ..." * (len(first) > _N_NAMED)
+        notes.add("common-scorer" if common else "other-scorers", f"{names} of {benchmark}")
         for i in members:
-            log = logs[i]
-            options = msgspec.structs.replace(log.options, scorer=common)
-            conditions = log.info.conditions if common else {**log.info.conditions, "scorer": log.info.scorers[0]}
-            result[i] = log._replace(options=options, info=msgspec.structs.replace(log.info, conditions=conditions))
+            info = logs[i].info
+            conditions = info.conditions if common else {**info.conditions, "scorer": info.scorers[0]}
+            options = msgspec.structs.replace(logs[i].options, scorer=common)
+            result[i] = logs[i]._replace(options=options, info=msgspec.structs.replace(info, conditions=conditions))
     return result
+
+
+def _name_by_path(
+    logs: Sequence[DistinctLog], layout: Layout | None, labels: Sequence[str], notes: _Notes
+) -> list[dict[str, str]]:
+    """Return for each log the new label of a model that no log names, or that the user named, by the old label."""
+    new: list[dict[str, str]] = [{} for _ in logs]
+    places = [
+        i
+        for i, log in enumerate(logs)
+        if len(log.info.models) == 1 and (layout or labels[i] or log.info.is_named_by_path)
+    ]
+    facts = [
+        FileFacts(str(logs[i].path), benchmarks=frozenset(logs[i].info.benchmarks), label=labels[i]) for i in places
+    ]
+    names, own = name_files(
+        facts, layout={k: v for k, v in (layout or {}).items() if k != "benchmark"}, is_repeated=True
+    )
+    if layout or any(labels) or len({name.model for name in names}) > 1 or any(name.run for name in names):
+        for i, name in zip(places, names, strict=True):
+            new[i] = {next(iter(logs[i].info.models)): name.model or ""}
+        notes.others += own
+    return new
 
 
 def _digest_logs(logs: Sequence[DistinctLog]) -> list[_Digests]:
     """Return the digests of the questions of each log that shares a benchmark with another one; none of the others."""
     n_logs = Counter(benchmark for log in logs for benchmark in log.info.benchmarks)
-    is_compared = [
-        len(logs) > 1 and ("benchmark" in log.options.columns or any(n_logs[name] > 1 for name in log.info.benchmarks))
-        for log in logs
-    ]
-    return [_digest_log(log) if compared else {} for log, compared in zip(logs, is_compared, strict=True)]
+    result: list[_Digests] = []
+    for log in logs:
+        is_compared = "benchmark" in log.options.columns or any(n_logs[name] > 1 for name in log.info.benchmarks)
+        digests: _Digests = {}
+        if is_compared and len(logs) > 1:
+            try:
+                digests = log.reader.digest_questions(log.path, log.options)
+            except InputError:
+                digests = {}  # reading it reports what is wrong
+            digests = digests or {(name, "", "default"): QuestionDigest() for name in log.info.benchmarks}
+        result.append(digests)
+    return result
 
 
-def _digest_log(log: DistinctLog) -> _Digests:
-    """Return the digests of the questions of a log; none of one that cannot be read, which reading it reports."""
-    try:
-        digests = log.reader.digest_questions(log.path, log.options)
-    except InputError:
-        digests = {}
-    return digests or {(benchmark, "", "default"): QuestionDigest() for benchmark in log.info.benchmarks}
-
-
-class _BenchmarkComparison:
+class _Comparison:
     """Compares the logs of one benchmark by their data, their conditions and their prompts."""
 
-    def __init__(self, benchmark: str, logs: Mapping[int, tuple[DistinctLog, _Digests]]) -> None:
-        self._benchmark = benchmark
-        self._logs = {i: log for i, (log, _) in logs.items()}
-        self._digests = {
-            i: {key[1:]: digest for key, digest in digests.items() if key[0] == benchmark}
-            for i, (_, digests) in logs.items()
-        }
-        #: Members of each data set, in the order of the logs, and the digests of its questions: one for each version.
-        self._data: list[list[int]] = []
-        self._versions: list[dict[_QuestionKey, list[QuestionDigest]]] = []
-        #: Number of the version of each question that is not the first one of the data set, by log.
-        self._later_versions: dict[int, dict[str, int]] = {}
-        for i in self._logs:
-            self._add_to_data(i)
-        self._inputs = {i: place for data in self._data for i, place in self._classify(data, "input").items()}
+    def __init__(
+        self, benchmark: str, logs: Mapping[int, DistinctLog], digests: Sequence[_Digests], notes: _Notes
+    ) -> None:
+        self._benchmark, self._logs, self._notes = benchmark, logs, notes
+        self._digests = {i: {key[1:]: one for key, one in digests[i].items() if key[0] == benchmark} for i in logs}
+        #: The logs of each data set, and the versions of its questions.
+        self._data: list[tuple[list[int], defaultdict[_Key, list[QuestionDigest]]]] = []
+        #: New names of questions with another text or target than in an earlier log, by log.
+        self.questions: dict[int, dict[str, str]] = {}
+        for i in logs:
+            self._add(i)
+        self._note_other_order()
 
-    def _add_to_data(self, i: int) -> None:
+    def _add(self, i: int) -> None:
         """Add a log to the first data set with the same questions, or to a new one."""
-        digests = self._digests[i]
-        for data, versions in zip(self._data, self._versions, strict=True):
-            common = digests.keys() & versions.keys()
-            other = {key for key in common if digests[key].is_other_question(versions[key][0])}
-            rephrased = {key for key in common - other if digests[key].differs(versions[key][0], "input")}
-            if _state_other_data(self._logs[i], self._logs[data[0]], self._benchmark):
-                other, rephrased = other | rephrased, set()
+        own = self._digests[i]
+        for members, versions in self._data:
+            common = own.keys() & versions.keys()
+            other = {key for key in common if own[key].is_other_question(versions[key][0])}
+            rephrased = {key for key in common - other if own[key].differs(versions[key][0], "input")}
+            stated = [_state_data(self._logs[k], self._benchmark) for k in (i, members[0])]
+            if (all(stated) and stated[0] != stated[1]) or len(rephrased) <= _MAX_OTHER_QUESTIONS * len(common):
+                other |= rephrased
             if len(other) <= _MAX_OTHER_QUESTIONS * len(common):
-                if len(rephrased) <= _MAX_OTHER_QUESTIONS * len(common):
-                    other |= rephrased
-                self._later_versions[i] = {key[0]: _find_version(digests[key], versions[key]) for key in sorted(other)}
-                data.append(i)
-                for key in digests.keys() - common:
-                    versions[key] = [digests[key]]
-                return
-        self._data.append([i])
-        self._versions.append({key: [digest] for key, digest in digests.items()})
+                break
+        else:
+            members, versions, other = [], defaultdict(list), set()
+            self._data.append((members, versions))
+        members.append(i)
+        for key in sorted(other):
+            same = (n for n, one in enumerate(versions[key], 1) if not _is_other_version(own[key], one))
+            number = next(same, len(versions[key]) + 1)
+            versions[key] += [own[key]] * (number > len(versions[key]))
+            self.questions.setdefault(i, {})[key[0]] = f"{key[0]} (version {number})"
+        for key in own.keys() - versions.keys():
+            versions[key].append(own[key])
+        if other:
+            self._notes.add("other-questions", f"{len(other)} of {self._benchmark} in {self._logs[i].path}")
 
-    def _classify(self, members: Sequence[int], part: DigestPart) -> dict[int, int]:
-        """Return for each log the number of its class: logs in a class have the same texts for common questions."""
-        classes: list[dict[_QuestionKey, int]] = []
-        place: dict[int, int] = {}
-        for i in members:
-            left_out = self._later_versions.get(i, {})
-            texts = {
-                key: text
-                for key, digest in self._digests[i].items()
-                if key[0] not in left_out and (text := digest.get(part))
-            }
-            for number, others in enumerate(classes):
-                if all(others.get(key, text) == text for key, text in texts.items()):
-                    place[i] = number
-                    break
-            else:
-                place[i] = len(classes)
-                classes.append({})
-            classes[place[i]].update(texts)
-        return place
-
-    def note_other_order(self, notes: _Notes) -> None:
+    def _note_other_order(self) -> None:
         """Note a log with the texts of the first under other ids, as of questions without ids that were shuffled."""
-        first, *others = (
-            {digest.input: key for key, digest in each.items() if digest.input} for each in self._digests.values()
-        )
+        first, *others = ({one.input: key for key, one in own.items() if one.input} for own in self._digests.values())
         for each in others:
             n_moved = sum(each[text] != key for text, key in first.items() if text in each)
             if n_moved >= N_FEWEST and 2 * n_moved > len(each):
-                notes.add("order", self._benchmark)
+                self._notes.add("shuffled-questions", self._benchmark)
                 return
 
-    def name_data(self, notes: _Notes) -> dict[int, str]:
+    def _classify(self, members: Sequence[int], part: DigestPart) -> dict[int, int]:
+        """Return for each log the number of its class: logs in a class have the same texts for common questions."""
+        classes: list[dict[_Key, int]] = []
+        place: dict[int, int] = {}
+        for i in members:
+            left_out = self.questions.get(i, {})
+            texts = {
+                key: text for key, one in self._digests[i].items() if key[0] not in left_out and (text := one.get(part))
+            }
+            fitting = (
+                n for n, others in enumerate(classes) if all(others.get(k, text) == text for k, text in texts.items())
+            )
+            place[i] = next(fitting, len(classes))
+            classes += [{}] * (place[i] == len(classes))
+            classes[place[i]] = classes[place[i]] | texts
+        return place
+
+    def name_data(self) -> dict[int, str]:
         """Return the name of the benchmark for each log, where logs have other data under one name."""
-        if len(self._data) < 2:
-            return {}
-        firsts = [self._logs[data[0]] for data in self._data]
+        firsts = [self._logs[members[0]] for members, _ in self._data]
         arguments = [log.info.prompts for log in firsts]
-        names = [name for name in _list_differing(arguments) if _is_relevant(name)]
-        texts = [_format_conditions(each, names) for each in arguments]
-        if len(set(texts)) < len(texts):
-            texts = [" ".join(_state_data(log, self._benchmark)) for log in firsts]
-        if len(set(texts)) < len(texts) or not all(texts):
-            texts = [f"data {number}" for number in range(1, len(firsts) + 1)]
+        by_arguments = [format_settings(own, _list_relevant(arguments)) for own in arguments]
+        by_source = [" ".join(_state_data(log, self._benchmark)) for log in firsts]
+        texts = [f"data {number}" for number in range(1, len(firsts) + 1)]
+        for own in (by_source, by_arguments):
+            texts = own if all(own) and len(set(own)) == len(own) else texts
+        if len(texts) < 2:
+            return {}
         named = [f"{self._benchmark} ({text})" for text in texts]
-        notes.add("data", f"{', '.join(named[:_N_NAMED])}{', ...' if len(named) > _N_NAMED else ''}")
-        return {i: name for data, name in zip(self._data, named, strict=True) for i in data}
+        for name in named:
+            self._notes.add("other-data", name)
+        return {i: name for (members, _), name in zip(self._data, named, strict=True) for i in members}
 
-    def rename_questions(self, notes: _Notes) -> dict[int, dict[str, str]]:
-        """Return new names of single questions that differ from those of earlier logs under the same id."""
-        names = {}
-        for i, versions in self._later_versions.items():
-            if versions:
-                names[i] = {question: f"{question} (version {number})" for question, number in versions.items()}
-                notes.add("questions", f"{len(versions)} of {self._benchmark} in {self._logs[i].path}")
-        return names
+    def name_variants(self) -> tuple[dict[int, str], dict[int, dict[str, object]]]:
+        """Return the prompt variant of each log of other prompts, and the arguments that belong to labels of models.
 
-    def list_conditions(self) -> dict[int, dict[str, object]]:
-        """Return arguments of the task that differ while the prompts are equal, which belong to the model's label."""
+        Arguments belong to the label where the prompts are known and equal.
+        """
+        variants: dict[int, str] = {}
         conditions: dict[int, dict[str, object]] = {}
-        for data in self._data:
-            if (names := self._list_arguments(data)) and self._has_equal_prompts(data):
-                conditions |= {i: {name: self._logs[i].info.prompts.get(name) for name in names} for i in data}
-        return conditions
-
-    def _list_arguments(self, data: Sequence[int]) -> list[str]:
-        """Return the names of the arguments in which logs of one data set differ."""
-        return [name for name in _list_differing([self._logs[i].info.prompts for i in data]) if _is_relevant(name)]
-
-    def _has_equal_prompts(self, data: Sequence[int]) -> bool:
-        """Return whether the prompts of logs are known and equal."""
-        prompts = {i: {key for key, digest in self._digests[i].items() if digest.prompt} for i in data}
-        return (
-            len({self._inputs[i] for i in data}) == 1
-            and all(prompts[i] & prompts[data[0]] for i in data)
-            and len(set(self._classify(data, "prompt").values())) == 1
-        )
-
-    def name_variants(self, notes: _Notes) -> dict[int, str]:
-        """Return the name of the prompt variant for each log, where logs of one data set have other prompts."""
-        result: dict[int, str] = {}
-        for data in self._data:
-            arguments = [] if self._has_equal_prompts(data) else self._list_arguments(data)
+        for members, _ in self._data:
+            prompts_of = {i: self._logs[i].info.prompts for i in members}
+            arguments = _list_relevant(list(prompts_of.values()))
+            inputs, prompts = self._classify(members, "input"), self._classify(members, "prompt")
+            known = [{key for key, one in self._digests[i].items() if one.prompt} for i in members]
+            if len({*inputs.values()}) == len({*prompts.values()}) == 1 and all(own & known[0] for own in known):
+                conditions |= {i: {name: prompts_of[i].get(name) for name in arguments} for i in members}
+                arguments = []
             by_model: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-            for i in data:
+            for i in members:
                 by_model[tuple(self._logs[i].info.models)].append(i)
-            prompts = {i: n for members in by_model.values() for i, n in self._classify(members, "prompt").items()}
-            texts = {i: _format_conditions(self._logs[i].info.prompts, arguments) for i in data}
-            classes = dict.fromkeys((texts[i], self._inputs[i], prompts[i]) for i in data)
-            if len(classes) < 2:
-                continue
-            n_named: Counter[str] = Counter()
+            prompts = {i: n for own in by_model.values() for i, n in self._classify(own, "prompt").items()}
+            keys = {i: (format_settings(prompts_of[i], arguments), inputs[i], prompts[i]) for i in members}
             names: dict[tuple[str, int, int], str] = {}
-            for key in classes:
-                n_named[key[0]] += 1
-                number = f"prompt {n_named[key[0]]}" if n_named[key[0]] > 1 else ""
-                names[key] = ", ".join(filter(None, [key[0], number]))
-            result |= {i: name for i in data if (name := names[texts[i], self._inputs[i], prompts[i]])}
-            variants = [name or "default" for name in names.values()]
-            more = "; ..." if len(variants) > _N_NAMED else ""
-            notes.add("variants", f"{self._benchmark} ({'; '.join(variants[:_N_NAMED])}{more})")
-        return result
+            for key in keys.values():
+                number = 1 + sum(other[0] == key[0] for other in names)
+                names.setdefault(key, ", ".join(filter(None, [key[0], f"prompt {number}" * (number > 1)])))
+            if len(names) > 1:
+                variants |= {i: names[key] for i, key in keys.items() if names[key]}
+                listed = "; ".join(name or "default" for name in list(names.values())[:_N_NAMED])
+                self._notes.add("prompt-variants", f"{self._benchmark} ({listed}{'; ...' * (len(names) > _N_NAMED)})")
+        return variants, conditions
 
 
-def _find_version(digest: QuestionDigest, versions: list[QuestionDigest]) -> int:
-    """Return the number of the version of a question from 1; a version that is new is added."""
-    for number, version in enumerate(versions, 1):
-        if not (digest.is_other_question(version) or digest.differs(version, "input")):
-            return number
-    versions.append(digest)
-    return len(versions)
+def _is_other_version(one: QuestionDigest, other: QuestionDigest) -> bool:
+    """Return whether two questions of one id have other targets or texts."""
+    return one.is_other_question(other) or one.differs(other, "input")
 
 
-class _Notes:
-    """Collects lines by kind, so that one line states all cases of a kind."""
-
-    _TEXTS: ClassVar[Mapping[str, str]] = {
-        "common scorer": "of several scorers the one is read that all logs have (--scorer reads another)",
-        "other scorers": "logs have no scorer in common, and their scores may not be comparable",
-        "order": (
-            "logs have the same texts under other question ids, as after a shuffle of questions without ids "
-            "(--columns question=input reads each text as a question)"
-        ),
-        "data": "logs have other questions under the same ids, and are read as other benchmarks",
-        "questions": "questions have another text or target than in an earlier log, and are read as other questions",
-        "variants": "logs have other prompts for the same questions, and are read as prompt variants",
-        "repeats": "logs are read as repeats",
-        "copies": (
-            "repeats have the same texts (a copy, a fixed seed, a cache, temperature 0, or answers too short to "
-            "differ); copies are no generations of their own"
-        ),
-    }
-
-    def __init__(self) -> None:
-        self._cases: defaultdict[str, list[str]] = defaultdict(list)
-
-    def add(self, kind: str, case: str) -> None:
-        """Add a case of a kind."""
-        self._cases[kind].append(case)
-
-    def lines(self) -> list[str]:
-        """Return a line for each kind that has a case."""
-        return [
-            f"{text}: {', '.join(cases[:_N_NAMED])}{f', and {len(cases) - _N_NAMED} more' * (len(cases) > _N_NAMED)}"
-            for kind, text in self._TEXTS.items()
-            if (cases := self._cases[kind])
-        ]
+def _list_relevant(arguments: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the names of arguments that say what was run, and that are not the same everywhere."""
+    return [name for name in list_differing(arguments) if _is_relevant(name)]
 
 
 def _state_data(log: DistinctLog, benchmark: str) -> list[str]:
@@ -532,42 +447,25 @@ def _state_data(log: DistinctLog, benchmark: str) -> list[str]:
     return [value.replace("\\", "/").rstrip("/").rpartition("/")[2] for value in values if isinstance(value, str)]
 
 
-def _state_other_data(one: DistinctLog, two: DistinctLog, benchmark: str) -> bool:
-    """Return whether two logs state different data sets."""
-    first, second = _state_data(one, benchmark), _state_data(two, benchmark)
-    return bool(first) and bool(second) and first != second
-
-
 def _note_repeats(
     logs: Sequence[DistinctLog], digests: Sequence[_Digests], first_try: Sequence[int], notes: _Notes
 ) -> None:
     """Note which logs are read as repeats: several logs, or runs of several tries, with a common question."""
-    groups: defaultdict[tuple[str, str, str], dict[int, set[_DigestKey]]] = defaultdict(dict)
-    benchmark_in_log: dict[tuple[str, str, str], str] = {}
+    groups: defaultdict[tuple[str, ...], dict[int, set[tuple[str, str, str]]]] = defaultdict(dict)
     for i, log in enumerate(logs):
         for benchmark, model in product(dict.fromkeys(key[0] for key in digests[i]), log.info.models):
             names = log.names
-            key = (
-                names.benchmarks.get(benchmark, benchmark),
-                names.models.get(model, model),
-                names.variants.get(benchmark, ""),
-            )
-            benchmark_in_log[key] = benchmark
-            keys = {one for one in digests[i] if one[0] == benchmark and one[1]}
-            groups[key].setdefault(first_try[i], set()).update(keys)
-    for (benchmark, model, variant), members in groups.items():
-        n_keys = sum(map(len, members.values()))
-        if len(members) > 1 and len(set().union(*members.values())) < n_keys:
-            under = f" ({variant})" if variant else ""
-            case = f"{len(members)} logs of {model} on {benchmark}{under}"
-            notes.add("repeats", case)
-            if _have_same_texts([digests[i] for i in members], benchmark_in_log[benchmark, model, variant]):
-                notes.add("copies", case)
-
-
-def _have_same_texts(digests: Sequence[_Digests], benchmark: str) -> bool:
-    """Return whether nearly all common questions whose completions are known have the same one in all logs."""
-    common = set.intersection(*(set(each) for each in digests))
-    keys = [key for key in common if key[0] == benchmark and all(each[key].completion for each in digests)]
-    n_same = sum(len({each[key].completion for each in digests}) == 1 for key in keys)
-    return len(keys) >= N_FEWEST and n_same >= (1 - DIFFERING_SHARE) * len(keys)
+            key = names.benchmarks.get(benchmark, benchmark), names.models.get(model, model)
+            own = {one for one in digests[i] if one[0] == benchmark and one[1]}
+            of = groups[*key, names.variants.get(benchmark, ""), benchmark]
+            of[first_try[i]] = of.get(first_try[i], set()) | own
+    for (name, model, variant, benchmark), members in groups.items():
+        if len(members) < 2 or len(set().union(*members.values())) == sum(map(len, members.values())):
+            continue
+        case = f"{len(members)} logs of {model} on {name}{f' ({variant})' * bool(variant)}"
+        notes.add("repeated-logs", case)
+        each = [digests[i] for i in members]
+        common = [key for key in set.intersection(*map(set, each)) if key[0] == benchmark]
+        texts = [{own[key].completion for own in each} for key in common if all(own[key].completion for own in each)]
+        if len(texts) >= N_FEWEST and sum(len(own) == 1 for own in texts) >= (1 - DIFFERING_SHARE) * len(texts):
+            notes.add("equal-texts", case)

@@ -129,7 +129,8 @@ class RecordReader(LogReader):
 
     def describe(self, path: Path) -> LogInfo:
         """Return models, benchmarks and scorers of the file."""
-        run = self._parse(path, RowBuilder(path, ReadOptions()))
+        build = RowBuilder(path, ReadOptions())
+        run = self._parse(path, build)
         models = dict.fromkeys(record.model or run.model for record in run.records)
         benchmarks = dict.fromkeys(record.benchmark or run.benchmark for record in run.records)
         return LogInfo(
@@ -149,6 +150,7 @@ class RecordReader(LogReader):
             created=run.created,
             conditions=run.conditions,
             prompts=run.prompts,
+            is_named_by_path=build.is_named_by_path,
         )
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import RowBuilder, RowFields, as_mapping, encode_text, get_field, name_by_place
+from howsure.logs.base import RowBuilder, RowFields, as_mapping, encode_text, get_field
 from howsure.logs.file_formats import (
     FileHead,
     decode_json,
@@ -37,6 +37,7 @@ from howsure.logs.file_formats import (
 )
 from howsure.logs.record_reader import Record, RecordedRun, RecordReader, ReportedMean
 from howsure.logs.settings import list_conditions
+from howsure.rows.naming import name_alone
 
 __all__ = ["Form", "Spec", "SpecReader", "list_specs"]
 
@@ -398,7 +399,7 @@ class _FileReader:
     def _list_records(self) -> list[dict[str, Any]]:
         """Return the records, each with what belongs to it under names that begin with `$`."""
         spec, form, build = self._spec, self._form, self._build
-        shared: dict[str, Any] = {"$name": self._parse_name(), "$place": name_by_place(self._path)}
+        shared: dict[str, Any] = {"$name": self._parse_name(), "$place": name_alone(self._path)}
         records = self._load(shared)
         if form.function:
             records = _find_function(form.function)(records, shared, self._path, build)
@@ -672,7 +673,8 @@ class _FileReader:
         if not self._place:
             stem = self._path.name.removesuffix(".gz").rpartition(".")[0] or self._path.name
             stem = re.sub(self._spec.strip, "", stem) if self._spec.strip else stem
-            self._place = name_by_place(self._path, stem=stem)
+            self._place = stem.strip(" _-") or name_alone(self._path)
+            self._build.is_named_by_path = True
             self._build.note("log-names-model", model=self._place)
         return self._place
 

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import RowBuilder, as_mapping, get_field, name_by_place
+from howsure.logs.base import RowBuilder, as_mapping, get_field
 from howsure.logs.file_formats import FileHead, read_json, read_json_lines
 from howsure.logs.record_reader import Record, RecordedRun, RecordReader, ReportedMean, get_text
+from howsure.rows.naming import name_alone
 
 #: Questions of each part; bash-only is the verified part with one agent.
 _SIZES = {"lite": 300, "verified": 500, "test": 2294, "multilingual": 300}
@@ -54,6 +55,7 @@ class _Submission(NamedTuple):
     """The folder of the submission, or of a single file."""
     label: str
     part: str | None
+    is_named_by_path: bool = False
 
 
 class SweBenchReader(RecordReader):
@@ -75,6 +77,7 @@ class SweBenchReader(RecordReader):
     def parse(self, path: Path, build: RowBuilder) -> RecordedRun:
         """Return the questions with their verdicts; a failure where nothing was evaluated."""
         submission = _find_submission(path)
+        build.is_named_by_path = submission.is_named_by_path
         metadata = _read_metadata(submission.folder, build)
         models, attempts = get_field(metadata, "tags.model"), get_text(metadata, "tags.system.attempts") or "1"
         if attempts != "1":
@@ -138,15 +141,15 @@ def _find_submission(path: Path) -> _Submission:
         path = path / _DETAILS if (path / _DETAILS).is_file() else path / "results" / "results.json"
     keys = FileHead(path).keys
     if _is_report(keys) and path.parent.name != "results":
-        # The harness calls it MODEL.RUN.json, and writes neither name inside.
-        return _Submission(path, path.parent, name_by_place(path, stem=path.stem.rpartition(".")[0] or path.stem), None)
+        # The harness calls it MODEL.RUN.json, and writes neither name inside: the names of several say what a run is.
+        return _Submission(path, path.parent, path.stem.rpartition(".")[0] or path.stem, None, True)
     if _is_details(keys) and keys == {path.parent.name}:
         # RUN/MODEL/ID/report.json of one question.
         return _Submission(path, path.parent, path.parent.parent.name, None)
     folder = path.parent.parent if path.parent.name == "results" else path.parent
     is_named = path.name in ("results.json", _DETAILS, "final_report.json")
     if not (folder / "metadata.yaml").is_file() and not is_named:
-        return _Submission(path, folder, name_by_place(path), None)
+        return _Submission(path, folder(path), None)
     return _Submission(path, folder, folder.resolve().name, _PARTS.get(folder.resolve().parent.name))
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 
 import numpy as np
 
+from howsure import notes
 from howsure.errors import HowsureWarning, InputError, StoreError, describe_omission
 from howsure.logs import find_reader, is_companion
 from howsure.logs.base import LogReader, ReadOptions
@@ -30,6 +31,7 @@ from howsure.rows.columns import TableOptions
 from howsure.rows.file_contents import find_content_format
 from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
 from howsure.rows.frames import FrameLike, is_frame
+from howsure.rows.naming import Layout
 from howsure.rows.mapping import Shape, TableMap, read_map
 from howsure.rows.table import describe_table, open_table, read_cells, read_cubes, read_numbered_runs, read_runs
 from howsure.safe_text import mask_address
@@ -127,11 +129,15 @@ class TableSource:
         Only the first so many generations of each cell are read; None reads all.
     is_optional
         Whether a table that cannot be read is left out with a note, such as one of many files of a folder.
+    label
+        The NAME of `NAME=PATH`.
 
     Attributes
     ----------
     notes
         What was decided while the table was read, or why it is left out.
+    renames
+        New labels of the models in the table.
     fault
         Why an optional table was left out; None where it was read.
     given_at
@@ -155,9 +161,11 @@ class TableSource:
         path: str | Path | None = None,
         most_generations: int | None = None,
         is_optional: bool = False,
+        label: str = "",
     ) -> None:
         self.table, self.options, self.most_generations = table, options, most_generations
-        self.is_optional = is_optional
+        self.is_optional, self.label = is_optional, label
+        self.renames: Mapping[str, str] = {}
         self.fault: InputError | None = None
         self.notes: list[Note] = []
         self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
@@ -188,7 +196,8 @@ class TableSource:
 
         options: dict[str, Any] = {"generations": self.most_generations, "options": self.options, "note": add}
         try:
-            return read(self.table, name=str(self.path), **options)
+            result = read(self.table, name=str(self.path), **options)
+            return _rename_models(result, self.renames) if self.renames else result
         except InputError as error:
             if not self.is_optional:
                 raise
@@ -199,6 +208,21 @@ class TableSource:
 
     def manifest(self) -> None:
         """Return None, because a table has no manifest."""
+
+
+def _rename_models(result: Any, names: Mapping[str, str]) -> Any:
+    """Return cells or cubes, or lists, tuples and mappings of them, with new labels of models."""
+    if isinstance(result, (list, tuple)):
+        return type(result)(_rename_models(one, names) for one in result)
+    if isinstance(result, dict):
+        return {key: _rename_models(one, names) for key, one in result.items()}
+    if isinstance(result, str):
+        return result
+    changes: dict[str, Any] = {"models": tuple(names.get(model, model) for model in result.models)}
+    for by_model in ("variants_of", "days"):
+        if own := getattr(result, by_model, None):
+            changes[by_model] = {names.get(model, model): value for model, value in own.items()}
+    return replace(result, **changes)
 
 
 def find_sources(
@@ -213,6 +237,7 @@ def find_sources(
     selects: bool = False,
     model: str | None = None,
     scale: float | None = None,
+    layout: Layout | None = None,
 ) -> list[Source]:
     """Return each source at the given paths and frames once, in the order given.
 
@@ -234,11 +259,13 @@ def find_sources(
         Names for tables without a column that states them; None takes those of files and folders.
     scale
         What scores of tables are divided by; None divides percent by 100 and nothing else.
+    layout
+        Parts of the paths of files that name models, benchmarks and generations; see `rows.naming`.
 
     Raises
     ------
     InputError
-        When there is nothing to read at a path.
+        When there is nothing to read at a path, or it cannot be decided what the paths name.
 
     Warns
     -----
@@ -251,7 +278,7 @@ def find_sources(
     table_map = (TableMap() if map is None else read_map(map)).with_columns(columns or {})
     if shape is not None:
         table_map = replace(table_map, shape=shape)
-    options = _Options(table_map, scorer, generations, benchmark, model, scale)
+    options = _Options(table_map, scorer, generations, benchmark, model, scale, table_map.files or None)
     check_no_mapping(given)
     is_one = isinstance(given, (str, PathLike)) or is_frame(given)
     each = [cast("str", given)] if is_one else list(cast("Iterable[str]", given))
@@ -259,8 +286,8 @@ def find_sources(
         raise InputError("no data is given", remedy="give paths, frames or cells")
     candidates = _list_candidates(each, options)
     tables = [item.table for item in candidates if item.table is not None and item.place is not None]
-    for line in name_tables(tables, benchmark=None if selects else benchmark, model=model):
-        warnings.warn(line, HowsureWarning, stacklevel=3)
+    for note in name_tables(tables, benchmark=None if selects else benchmark, model=model, layout=layout):
+        notes.warn(note, stacklevel=2)
     return _construct_sources(candidates, options)
 
 
@@ -285,20 +312,29 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
         if not isinstance(one, (str, PathLike)):
             check_no_mapping(one)
             raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
-        if is_remote(str(one)) or is_glob(str(one)):
-            files, note = list_files_of_models(str(one), TableOptions(options.map))
-            if note and options.benchmark is None:
-                warnings.warn(note, HowsureWarning, stacklevel=4)
-            if files:
-                candidates += [_make_table_candidate(file, options)._replace(given_at=i) for file in files]
-            else:
-                candidates.append(_Candidate(None, _open_table_source(str(one), options), given_at=i))
-            continue
-        for item in _find_at(Path(one), options):
-            if (resolved := item.path.resolve()) not in visited:
-                visited.add(resolved)
-                candidates.append(item._replace(given_at=i))
+        label, name = _split_label(str(one))
+        if is_remote(name) or is_glob(name):
+            files = list_files_of_models(name, TableOptions(options.map), has_benchmark=options.benchmark is not None)
+            found = [_make_table_candidate(file, options) for file in files]
+            found = found or [_Candidate(None, _open_table_source(name, options))]
+        else:
+            found = list(_find_at(Path(name), options))
+        for item in found:
+            if item.place is not None and item.path.resolve() in visited:
+                continue
+            if item.place is not None:
+                visited.add(item.path.resolve())
+            if item.table is not None:
+                item.table.label = label
+            candidates.append(item._replace(given_at=i, label=label))
     return candidates
+
+
+def _split_label(given: str) -> tuple[str, str]:
+    """Return the NAME and the PATH of `NAME=PATH`; no name for other paths."""
+    name, sign, path = given.partition("=")
+    is_label = sign and name and "/" not in name and not is_remote(given) and not Path(given).exists()
+    return (name, path) if is_label and (is_glob(path) or Path(path).exists()) else ("", given)
 
 
 class _Options(NamedTuple):
@@ -310,6 +346,7 @@ class _Options(NamedTuple):
     benchmark: str | None
     model: str | None
     scale: float | None
+    layout: Layout | None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -331,6 +368,8 @@ class _Candidate(NamedTuple):
     """Whether it is one of the files of a folder, so that it is left out where it cannot be read."""
     given_at: int = 0
     """Index of the path or frame that was given and that it was found at."""
+    label: str = ""
+    """The NAME of `NAME=PATH`."""
 
     @property
     def path(self) -> Path:
@@ -342,9 +381,10 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
     """Return the sources; logs of a run that an earlier log has, and those without metadata, are left out."""
     candidates = _drop_tables_of_folders(candidates)
     logs = _describe_logs(candidates, options)
-    distinct, notes = distinguish_logs(list(logs.values()))
-    for line in notes:
-        warnings.warn(line, HowsureWarning, stacklevel=4)
+    names = [candidates[i].label for i in logs]
+    distinct, noted = distinguish_logs(list(logs.values()), options.layout, names if any(names) else ())
+    for note in noted:
+        notes.warn(note, stacklevel=3)
     by_place = dict(zip(logs, distinct, strict=True))
     sources: list[Source] = []
     folders: list[RunSource] = []

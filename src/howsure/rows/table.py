@@ -820,6 +820,8 @@ class TableContent(NamedTuple):
         Number of rows.
     benchmarks, models, questions
         The names in its columns; empty where it has no such column.
+    keys
+        Question, variant and generation of the rows; empty where no column has variants or generations.
     targets
         Pairs of a question and its target; empty where no column has the targets.
     constants
@@ -839,6 +841,7 @@ class TableContent(NamedTuple):
     benchmarks: tuple[str, ...]
     models: tuple[str, ...]
     questions: tuple[str, ...]
+    keys: frozenset[tuple[str, ...]]
     targets: frozenset[tuple[str, str]]
     constants: Mapping[str, str]
     melted: tuple[str, ...]
@@ -875,6 +878,9 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
         if "target" in texts and "question" in found.columns:
             both = f"CAST({layout.key['question']} AS VARCHAR), trim({write_text_sql(texts['target'], types)})"
             pairs = [row for row in source.project(both).distinct().fetchall() if None not in row]
+        parts = [name for name in ("question", "variant", "generation") if name in layout.key]
+        texts_of_key = ", ".join(f"CAST({layout.key[name]} AS VARCHAR)" for name in parts)
+        keys = source.project(texts_of_key).distinct().fetchall() if "question" in parts and len(parts) > 1 else []
         return TableContent(
             shape=layout.shape,
             columns={
@@ -888,6 +894,7 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
             benchmarks=list_names("benchmark"),
             models=list_names("model"),
             questions=list_names("question"),
+            keys=frozenset(keys),
             targets=frozenset(pairs),
             constants=_find_constants(source, found),
             melted=layout.melted,
