@@ -8,7 +8,7 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.rows.table_files import read_rows
+from howsure.rows.formats import read_rows
 from howsure.sample.experiment import load_experiment
 from howsure.sample.sampling_plan import build_plans
 

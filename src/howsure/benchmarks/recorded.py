@@ -23,7 +23,7 @@ from typing import NamedTuple
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.columns import ALIASES, match_aliases
-from howsure.rows.table_files import PlacedRow, read_regular_file, read_rows
+from howsure.rows.formats import PlacedRow, read_regular_file, read_rows
 
 __all__ = ["Outcomes", "RecordedBenchmark", "extract_score", "from_record"]
 
@@ -115,7 +115,7 @@ def from_record(spec: Mapping[str, object], *, base: Path = Path()) -> RecordedB
         remedy = "give a table, such as responses.parquet of a run folder"
         raise InputError(f"cannot read the results: {e.strerror}", where=str(path), remedy=remedy) from None
     table = _ResultTable(path.name, columns, None if spec.get("benchmark") is None else str(spec["benchmark"]))
-    table.read(read_rows(path, content, where=path.name, what="results"))
+    table.read(read_rows(path, path.name))
     outcomes = table.outcomes()
     for model in models:
         if model not in outcomes:

@@ -17,7 +17,7 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from howsure.errors import InputError
-from howsure.rows.table_files import open_unpacked
+from howsure.rows.formats import open_unpacked
 from howsure.safe_text import inflect_text
 
 __all__ = [

@@ -43,7 +43,7 @@ class LangsmithReader(RecordReader):
         if FileHead(path).kind == "json":
             rows: list[dict[str, object]] = list(read_json_array(path, dict[str, object], build.note))
         else:
-            rows = read_csv(path, build)
+            rows = read_csv(path)
         names = list(dict.fromkeys(name for row in rows for name in row))
         scorers = [name.removeprefix(_FEEDBACK) for name in names if name.startswith(_FEEDBACK)]
         records = []

@@ -67,7 +67,7 @@ class RagasReader(RecordReader):
         if FileHead(path).kind == "json":
             rows: list[dict[str, object]] = list(read_json_array(path, dict[str, object], build.note))
         else:
-            rows = read_csv(path, build)
+            rows = read_csv(path)
         scorers = _list_metrics(rows)
         if not scorers:
             raise InputError("no metric has a number for any sample", where=str(path), remedy="is the file complete?")

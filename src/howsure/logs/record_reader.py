@@ -8,9 +8,7 @@ scores with those that the program itself reports. docs/logs.md has an example.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +34,7 @@ from howsure.logs.base import (
     get_field,
 )
 from howsure.logs.file_formats import FileHead, open_file
+from howsure.rows.formats import read_header, read_rows
 from howsure.store.manifest import ModelRecord
 
 __all__ = [
@@ -63,8 +62,6 @@ _GENERAL_NAMES = re.compile(
 )
 #: Largest number of characters of the reason why a generation has no score.
 _REASON_LENGTH = 200
-#: Largest number of bytes in the first line of a table, and of characters in one of its fields.
-_HEADER_LENGTH, _FIELD_LENGTH = 1 << 16, 1 << 28
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -385,44 +382,15 @@ def name_by_place(path: Path, build: RowBuilder, *, pattern: str = "") -> str:
 
 
 def read_csv_header(head: FileHead) -> tuple[str, ...]:
-    """Return the names of the columns of a comma-separated file; no name if it is no such file."""
+    """Return the names of the columns of a csv; no name if it is no such file."""
     if head.kind != "text":
         return ()
     try:
-        with open_file(head.path) as file:
-            start = file.read(_HEADER_LENGTH)
-        text = start.decode("utf-8-sig", errors="ignore")
-        return tuple(next(iter(csv.reader(io.StringIO(text))), ()))
-    except (OSError, EOFError, csv.Error):
+        return read_header(head.path).names
+    except InputError:
         return ()
 
 
-def read_csv(path: Path, build: RowBuilder) -> list[dict[str, object]]:
-    """Return the rows of a comma-separated file; a row that is cut short is left out and counted.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or two of its columns have one name.
-    """
-    limit = csv.field_size_limit(_FIELD_LENGTH)
-    try:
-        with open_file(path) as file:
-            text = file.read().decode("utf-8-sig")
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        names = next(reader, [])
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise InputError(f"two columns are called {repeated[0]!r}", where=str(path), remedy="rename one of them")
-        rows: list[dict[str, object]] = []
-        for values in reader:
-            if len(values) == len(names):
-                rows.append({name: value or None for name, value in zip(names, values, strict=True)})
-            elif values:
-                build.count(f"[row has|rows have] other than {len(names)} values and [is|are] left out")
-    except (OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
-        what = f"cannot be read: {' '.join(str(error).split())[:120]}"
-        raise InputError(what, where=str(path), remedy="is the file complete?") from error
-    finally:
-        csv.field_size_limit(limit)
-    return rows
+def read_csv(path: Path) -> list[dict[str, object]]:
+    """Return the rows of a csv, with None for blank cells; InputError when it cannot be read."""
+    return [{name: None if cell == "" else cell for name, cell in row.items()} for _, row in read_rows(path)]

@@ -15,9 +15,9 @@ from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, Note, RowBui
 from howsure.logs.file_formats import FileHead
 from howsure.rows import rows_to_cells
 from howsure.rows.columns import TEXT_ALIASES, TableOptions, find_texts, match_aliases, separate_texts
+from howsure.rows.formats import find_format, is_table, name_table
 from howsure.rows.read_table import UNNAMED, TableNames, open_table
 from howsure.rows.sql import ROW, number_rows, quote_text
-from howsure.rows.table_files import find_file_format, is_table, name_table
 from howsure.rows.tidy import drop_summaries, group_rows
 from howsure.scorers.targets import parse_items, write_targets
 from howsure.store.manifest import ModelRecord
@@ -121,7 +121,7 @@ class TableLogReader(LogReader):
             generation = _write_number_sql(rows, build.note)
             has_texts = "completion" in rows.columns
             # An empty cell of delimited text is an empty text or a missing one; it is taken as missing.
-            is_delimited = find_file_format(str(path)) == "csv"
+            is_delimited = find_format(str(path)) == "csv"
             parts = [f'"{ROW}"', "benchmark", "model", "question", f"{generation} AS generation", "score"]
             parts += [_or_null(rows, name, default) for name, default in _OPTIONAL.items()]
             for batch in pa.RecordBatchReader.from_stream(rows.project(", ".join(parts)).order(f'"{ROW}"')):

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
+from howsure.rows.formats import is_glob, match_pattern, name_table
 from howsure.rows.read_table import TableNames, describe_table
-from howsure.rows.table_files import is_glob, match_pattern, name_table
 from howsure.rows.wide import find_repeats
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from howsure.errors import HowsureWarning, InputError, first_line
 from howsure.rows.columns import TableColumns, TableOptions, find_columns, find_needed_columns
+from howsure.rows.formats import SUFFIXES, find_format, name_table, open_database
 from howsure.rows.score_values import (
     MIN_PERCENT,
     describe_number_forms,
@@ -26,7 +27,6 @@ from howsure.rows.score_values import (
 )
 from howsure.rows.sql import MISSING_TEXTS
 from howsure.rows.success_counts import CountColumns, find_count_columns, may_count_right_answers
-from howsure.rows.table_files import SUFFIXES, find_file_format, name_table, open_database
 from howsure.rows.tidy import group_rows
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def group_frame(
 
 def _name_benchmark(name: str) -> str:
     """Return the benchmark of a frame of this name."""
-    return name_table(name) if "/" in name or find_file_format(name) else name
+    return name_table(name) if "/" in name or find_format(name) else name
 
 
 def _wrap(frame: object) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
@@ -431,7 +431,7 @@ def read_spark_table(session: SparkSession, name: str) -> DataFrame:
     """
     from pyspark.errors import PySparkException
 
-    kind = find_file_format(name)
+    kind = find_format(name)
     try:
         if kind == "parquet" or (kind is None and "/" in name):
             return session.read.parquet(name)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from howsure.errors import InputError, first_line
 from howsure.rows import dove, rows_to_cells
 from howsure.rows.columns import TableOptions, find_texts, separate_texts
+from howsure.rows.formats import is_glob, is_remote, name_table, open_database, open_rows
 from howsure.rows.frames import FrameLike, group_frame
 from howsure.rows.sql import quote_name, read_column_types, write_text_sql
-from howsure.rows.table_files import is_glob, is_remote, name_table, open_database, open_rows
 from howsure.rows.tidy import drop_summaries, group_rows, lay_out, match_texts, warn_repeats
 
 if TYPE_CHECKING:

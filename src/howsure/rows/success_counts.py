@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
 from howsure.rows.columns import TableOptions, match_aliases, match_columns, normalise_name
+from howsure.rows.formats import name_row
 from howsure.rows.sql import (
     RowCheck,
     parse_number_sql,
@@ -15,7 +16,6 @@ from howsure.rows.sql import (
     refuse_rows,
     write_text_sql,
 )
-from howsure.rows.table_files import name_row
 
 if TYPE_CHECKING:
     import duckdb

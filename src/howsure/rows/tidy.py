@@ -27,6 +27,7 @@ from howsure.rows.columns import (
     match_columns,
     normalise_name,
 )
+from howsure.rows.formats import name_row
 from howsure.rows.repeated_rows import (
     MODEL_SETTING,
     find_scorer_column,
@@ -53,7 +54,6 @@ from howsure.rows.sql import (
     write_text_sql,
 )
 from howsure.rows.success_counts import may_count_right_answers, read_success_counts
-from howsure.rows.table_files import name_row
 from howsure.rows.wide import (
     COLUMNS_BESIDE_SCORES,
     LongTable,

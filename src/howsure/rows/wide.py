@@ -18,6 +18,7 @@ import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.columns import TEXT_ALIASES, TableOptions, match_aliases, match_columns, normalise_name
+from howsure.rows.formats import open_database
 from howsure.rows.score_values import match_words
 from howsure.rows.sql import (
     ROW,
@@ -27,7 +28,6 @@ from howsure.rows.sql import (
     read_column_types,
     write_text_sql,
 )
-from howsure.rows.table_files import open_database
 
 if TYPE_CHECKING:
     import duckdb

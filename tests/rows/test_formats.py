@@ -12,7 +12,7 @@ from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.rows import table_files
+from howsure.rows import formats
 from howsure.rows.read_table import open_table, read_cells, read_cubes, read_runs
 
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
@@ -34,8 +34,8 @@ def test_a_csv_that_is_too_large_for_memory_is_read_the_same(tmp_path, monkeypat
         (tmp_path / "some.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
         path = tmp_path / "some.csv.gz"
     whole = read_cells(path)[0]
-    monkeypatch.setattr(table_files, "_MAX_IN_MEMORY", 1000)
-    monkeypatch.setattr(table_files, "_BLOCK_SIZE", 10_000)
+    monkeypatch.setattr(formats, "_MAX_IN_MEMORY", 1000)
+    monkeypatch.setattr(formats, "_BLOCK_SIZE", 10_000)
     [cells] = read_cells(path)
     assert cells.n.tolist() == whole.n.tolist() == [[2000] * 7] * 3
     assert cells.total.sum() == whole.total.sum() == 21_000
@@ -110,7 +110,7 @@ def test_globs_that_are_no_table(tmp_path):
     with pytest.raises(InputError, match="files of several types: csv, json; name one type"):
         read_cells(f"{tmp_path}/rows/*")
     starred = write(tmp_path, ROWS, "rows/[1].csv")
-    assert not table_files.is_glob(str(starred))
+    assert not formats.is_glob(str(starred))
     assert read_cells(starred)[0].benchmark == "[1]"
 
 
@@ -131,7 +131,7 @@ def test_folders_that_are_keys_stay_text(tmp_path, form):
 )
 def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))  # where DuckDB keeps its extensions: there are none
-    assert table_files.is_remote(address)
+    assert formats.is_remote(address)
     with pytest.raises(
         InputError, match="needs DuckDB's extension httpfs, which is not installed; install it once: pyth"
     ) as told:
@@ -140,7 +140,7 @@ def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypat
 
 
 def test_an_address_whose_form_is_unknown(monkeypatch):
-    monkeypatch.setattr(table_files, "_load_extension", lambda *_: None)
+    monkeypatch.setattr(formats, "_load_extension", lambda *_: None)
     with pytest.raises(UnknownNameError, match="unknown file type '.docx'"):
         read_cells("https://host/t.docx?download=true")
 
@@ -150,11 +150,11 @@ def test_text_at_an_address_is_copied_and_parsed_as_any_other(tmp_path):
     path = write(tmp_path, ROWS)
     (tmp_path / "scratch").mkdir()
     with duckdb.connect() as connection:
-        copy = table_files._download(connection, str(path), tmp_path / "scratch")
+        copy = formats._download(connection, str(path), tmp_path / "scratch")
         assert copy.read_text() == ROWS
         write(tmp_path, ROWS, "other.csv")
         with pytest.raises(InputError, match="2 files; a csv is read one at a time"):
-            table_files._download(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
+            formats._download(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
 
 
 def test_a_torn_line_of_json_is_named_and_nothing_is_dropped(tmp_path):
@@ -300,7 +300,7 @@ def test_files_of_a_folder_and_of_a_pattern_are_read_by_their_names(tmp_path, fo
 
 def test_no_extension_is_installed_or_loaded_because_a_name_asks_for_it(tmp_path):
     """Independent: DuckDB's own list of what it loaded."""
-    with table_files.open_database() as connection:
+    with formats.open_database() as connection:
         settings = dict(connection.execute("SELECT name, value FROM duckdb_settings()").fetchall())
         assert settings["autoinstall_known_extensions"] == settings["autoload_known_extensions"] == "false"
         with pytest.raises(duckdb.Error):
@@ -316,14 +316,14 @@ def test_no_extension_is_installed_or_loaded_because_a_name_asks_for_it(tmp_path
 def test_tables_share_one_database_and_a_damaged_one_is_replaced(tmp_path):
     """Independent: DuckDB's own list of databases, and one that is closed."""
     path = write(tmp_path, "model,question,score\na,q,1\n")
-    with table_files.open_database() as first, table_files.open_database() as second:
+    with formats.open_database() as first, formats.open_database() as second:
         first.execute("CREATE TABLE seen AS SELECT 1 AS one")
         assert second.execute("FROM seen").fetchall() == [(1,)]
         [(scratch,)] = second.execute("SELECT current_setting('temp_directory')").fetchall()
     assert Path(scratch).stat().st_mode & 0o777 == 0o700
-    table_files._start_database(os.getpid()).close()
+    formats._start_database(os.getpid()).close()
     assert read_cells(path)[0].models == ("a",)
-    with table_files.open_database() as third, pytest.raises(duckdb.CatalogException):
+    with formats.open_database() as third, pytest.raises(duckdb.CatalogException):
         third.execute("FROM seen")
 
 
