@@ -129,7 +129,7 @@ def test_tables_that_are_refused(tmp_path, text, message):
     [
         ({"replay": "none.csv"}, "cannot read the results: No such file"),
         ({"replay": 3}, "replay is 3; give the path"),
-        ({"replay": "t.xlsx"}, r"unknown format '\.xlsx'; give \.jsonl, \.csv, \.parquet"),
+        ({"replay": "t.docx"}, "unknown file type '.docx'; known: .csv, .json"),
         ({"replay": "t.csv", "model": "a"}, "unknown key 'model'; did you mean 'models'"),
         ({"replay": "t.csv", "models": "a"}, "models is 'a'; list the names"),
         ({"replay": "t.csv", "columns": ["a"]}, r"columns is \['a'\]; write"),

@@ -349,7 +349,8 @@ def _open_text(path: Path, where: str = "") -> io.TextIOWrapper:
     """Open a text whose start is read or, where it has a name for notes, all of it."""
     encoding = find_encoding(path, whole=bool(where))
     if where and not encoding.startswith("utf-8"):
-        warn(Note("encoding", where, facts={"encoding": encoding.upper()}), stacklevel=4)
+        name = "UTF-16" if encoding == "utf-16" else "Windows-1252"
+        warn(Note("encoding", where, facts={"encoding": name}), stacklevel=4)
     errors = "replace" if encoding == "cp1252" else "strict"
     return io.TextIOWrapper(open_unpacked(path), encoding=encoding, errors=errors, newline="")
 
@@ -364,7 +365,7 @@ def _read_csv(path: Path, where: str, header: Header) -> Iterator[PlacedRow]:
                 if len(values) == len(names) + 1 and not values[-1]:
                     values.pop()  # a delimiter at the end of the line
                 if values and len(values) != len(names):
-                    what = f"cannot be read: {len(values)} fields where the header has {len(names)}"
+                    what = f"{len(values)} fields where the header has {len(names)}"
                     remedy = "is the file whole? Each row has a field, which may be empty, for each column"
                     if len(values) > len(names):
                         remedy = f"quote fields that hold {_DELIMITERS[delimiter]} or line breaks"
@@ -373,7 +374,7 @@ def _read_csv(path: Path, where: str, header: Header) -> Iterator[PlacedRow]:
                     yield f"line {reader.line_num}", dict(zip(names, values, strict=True))
         except csv.Error as error:
             place = f"{where}, line {reader.line_num}"
-            raise InputError(f"cannot be read: {error}", where=place, remedy="does a quote never end?") from None
+            raise InputError(f"not CSV: {error}", where=place, remedy="is a quote never closed?") from None
 
 
 def read_header(path: Path, where: str = "", *, header: Header = None) -> TableHeader:
@@ -413,8 +414,12 @@ def _read_json(path: Path, where: str) -> Iterator[PlacedRow]:
     with _open_text(path, where) as file:
         if _find_json_form(path) == "newline_delimited":
             for number, line in enumerate(file, 1):
+                place = f"{where}, line {number}"
+                row = decode_json(line, place) if line.strip() else {}
+                if not isinstance(row, dict):
+                    raise InputError("not a JSON object", where=place, remedy='each line is {"field": value, ...}')
                 if line.strip():
-                    yield f"line {number}", list_records([decode_json(line, f"{where}, line {number}")], where)[0]
+                    yield f"line {number}", row
         else:
             records = list_records(decode_json(file.read(), where), where)
             yield from ((f"record {number}", record) for number, record in enumerate(records, 1))
@@ -423,9 +428,14 @@ def _read_json(path: Path, where: str) -> Iterator[PlacedRow]:
 def _find_json_form(path: Path) -> str:
     """Return newline_delimited, array or object: whether a file of JSON has an object in each line, or is one value."""
     with _open_text(path) as file:
-        first, second = (next(filter(str.strip, file), "").lstrip()[:1] for _ in range(2))
-    is_lines = ".jsonl" in path.suffixes or ".ndjson" in path.suffixes
-    return "array" if first == "[" else "newline_delimited" if second == "{" or (is_lines and not second) else "object"
+        first, second = (next(filter(str.strip, file), "").lstrip() for _ in range(2))
+    if first.startswith("["):
+        return "array"
+    is_lines = second.startswith("{")
+    if not is_lines and not {".jsonl", ".ndjson"}.isdisjoint(path.suffixes):
+        with suppress(ValueError, RecursionError):  # an object may be written over several lines
+            is_lines = isinstance(json.loads(first), dict)
+    return "newline_delimited" if is_lines else "object"
 
 
 def _read_parquet(path: Path, where: str) -> Iterator[PlacedRow]:
