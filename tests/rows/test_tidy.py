@@ -20,8 +20,8 @@ from oracles import pairs as two
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.rows.read_table import read_cells, read_cubes, read_runs
 from howsure.rows.formats import is_table
+from howsure.rows.read_table import read_cells, read_cubes, read_runs
 from howsure.stats.comparisons.pairs import pairs
 
 ROWS = "model,question,score\na,q1,1\na,q2,0\nb,q1,0.5\nb,q2,1\n"

@@ -35,7 +35,8 @@ _MODELS = ("model", "model_name")
 #: Columns that one version or another writes beside the metrics, and those that users add.
 # Not formatted: one name a line would fill a page.
 _NO_SCORES = {
-    *("#", "index", "unnamed: 0", "id", "retrieved_contexts", "reference_contexts", "contexts", "retrieved_context_ids"),
+    *("#", "index", "unnamed: 0", "id", "retrieved_contexts", "reference_contexts", "contexts"),
+    "retrieved_context_ids",
     *("reference_context_ids", "multi_responses", "rubrics", "rubric", "persona_name", "query_style", "query_length"),
     *("synthesizer_name", "reference_topics", "reference_tool_calls", "episode_done", "evolution_type", "metadata"),
     *("latency", "latency_s", "time", "category", "contexts_count", "num_contexts", "tokens", "cost"),

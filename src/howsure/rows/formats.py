@@ -192,7 +192,8 @@ def find_table_parts(folder: Path) -> str | None:
         When the files are of several types or depths, or when the folder is a table of Delta Lake, which also holds
         files that its log has removed.
     """
-    patterns = ["/".join(["*=*"] * depth + ["part[-.][0-9]*"]) for depth in range(4)]
+    names = (f"part-{'[0-9]' * 5}*", "part.[0-9]*")
+    patterns = ["/".join(["*=*"] * depth + [name]) for depth in range(4) for name in names]
     found = {(one, "".join(part.suffixes[-1:])) for one in patterns for part in folder.glob(one) if is_table(part)}
     if not found:
         return None
@@ -431,7 +432,7 @@ def _find_json_form(path: Path) -> str:
         first, second = (next(filter(str.strip, file), "").lstrip() for _ in range(2))
     if first.startswith("["):
         return "array"
-    is_lines = second.startswith("{")
+    is_lines = second.startswith("{") or not first
     if not is_lines and not {".jsonl", ".ndjson"}.isdisjoint(path.suffixes):
         with suppress(ValueError, RecursionError):  # an object may be written over several lines
             is_lines = isinstance(json.loads(first), dict)
