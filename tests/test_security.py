@@ -27,7 +27,7 @@ from howsure.errors import InputError
 from howsure.logs.file_formats import open_file
 from howsure.logs.inspect.zip_file import ZipArchive
 from howsure.review.queue import RunTexts
-from howsure.rows import table_files
+from howsure.rows import formats
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import Response
 from howsure.web.live_page import LivePage, create_live_app
@@ -52,7 +52,7 @@ def bomb(path, megabytes):
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz", "log.json.gz"])
 def test_an_archive_that_expands_like_no_results_is_refused(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(table_files, "FREE_EXPANSION", 1 << 20)
+    monkeypatch.setattr(formats, "FREE_EXPANSION", 1 << 20)
     path = bomb(tmp_path / name, 24)
     assert path.stat().st_size < 30_000
     with pytest.raises(InputError, match="expands to more than 200 times its size|no reader recognises"):
@@ -62,7 +62,7 @@ def test_an_archive_that_expands_like_no_results_is_refused(tmp_path, monkeypatc
 
 
 def test_results_that_compress_well_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "FREE_EXPANSION", 1 << 12)
+    monkeypatch.setattr(formats, "FREE_EXPANSION", 1 << 12)
     lines = "".join(f"m,q{i},{i % 2}\n" for i in range(20_000))
     with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
         file.write("model,question,score\n" + lines)

@@ -2,13 +2,12 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.rows.table_files import read_rows
+from howsure.rows.formats import read_rows
 from howsure.sample.experiment import load_experiment
 from howsure.sample.sampling_plan import build_plans
 
@@ -142,11 +141,11 @@ def test_questions_between_semicolons_or_tabs_are_read_as_between_commas(tmp_pat
         'id\t"question; in, words; or, not"\tanswer',
     ],
 )
-def test_the_delimiter_of_questions_is_the_one_outside_of_quotes(heading):
+def test_the_delimiter_of_questions_is_the_one_outside_of_quotes(tmp_path, heading):
     """By hand: three fields, of which the quoted ones hold other delimiters."""
     mark = "\t" if "\t" in heading else ";"
-    content = f"{heading}\n1{mark}two{mark}3\n".encode()
-    [(_, row)] = read_rows(Path("q.csv"), content, where="q.csv", what="benchmark")
+    (tmp_path / "q.csv").write_text(f"{heading}\n1{mark}two{mark}3\n")
+    [(_, row)] = read_rows(tmp_path / "q.csv")
     assert list(row.values()) == ["1", "two", "3"]
 
 

@@ -144,11 +144,11 @@ def _describe_benchmark(benchmark: str, base: Path) -> str:
     """Return a benchmark as a value of YAML: a name that exists, or a file with its fields."""
     from howsure.benchmarks import describe_benchmarks, is_inspect_task
     from howsure.benchmarks.question_file import find_fields, from_file, suggest_scorer
-    from howsure.rows.table_files import find_file_format
+    from howsure.rows.formats import find_format
 
     if is_inspect_task(benchmark):
         return _write_value(benchmark)
-    if find_file_format(benchmark) is None and not Path(benchmark).is_file():
+    if find_format(benchmark) is None and not Path(benchmark).is_file():
         describe_benchmarks(benchmark)
         return _write_value(benchmark)
     file = Path(benchmark)

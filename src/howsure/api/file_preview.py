@@ -71,11 +71,11 @@ class FilePreview(Result):
         table: list[str] = []
         if self.taken_as:
             rows = [("column", "taken as", "first value", "why"), *self.taken_as]
-            rows = [tuple(escape_control_characters(cell) for cell in row) for row in rows]
-            widths = [max(len(row[i]) for row in rows) for i in range(3)]
+            cells = [[escape_control_characters(cell) for cell in row] for row in rows]
+            widths = [max(len(row[i]) for row in cells) for i in range(3)]
             table = [
                 "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]).rstrip()
-                for row in rows
+                for row in cells
             ]
         lines = [escape_control_characters(line) for line in (*self.lines, "", self.command)]
         return "\n".join([*table, *([""] if table else []), *lines])

@@ -520,7 +520,9 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     if is_table and results is not None:
         results.cells()  # says what was decided while the table was read, such as that its scores are percent
         judged = read_judged_table(tables[0], runs, file)
-        is_same = "score" not in tables[0].columns and Path(tables[0].path).resolve() == Path(labels).resolve()
+        is_same = (
+            "score" not in tables[0].options.map.columns and Path(tables[0].path).resolve() == Path(labels).resolve()
+        )
         if is_same and all(np.array_equal(one.label, one.judged) for one in judged):
             remedy = "call the column of people's scores human, and name the judge's with --columns score=COLUMN"
             raise InputError("the label of every row is its own score", where=str(labels), remedy=remedy)

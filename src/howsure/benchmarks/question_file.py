@@ -30,7 +30,7 @@ from howsure.benchmarks.row_fields import select_rows
 from howsure.errors import InputError, UnknownNameError
 from howsure.extraction.completion_context import CompletionContext
 from howsure.notes import Note, warn
-from howsure.rows.table_files import PlacedRow, read_regular_file, read_rows
+from howsure.rows.formats import PlacedRow, read_regular_file, read_rows
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 
@@ -168,17 +168,18 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     parsed = parse_file_spec(spec)
     path = base / parsed.keys["file"]
     content = _read_bytes(path, parsed.keys["file"])
-    rows = read_rows(path, content, where=parsed.keys["file"], what="benchmark")
+    rows = read_rows(path, parsed.keys["file"])
     shot_rows: Iterable[PlacedRow] = ()
     if parsed.shots:
         name = parsed.keys.get("shots_file")
         if name is None:
             remedy = "name a file with other questions and the same fields: shots_file: FILE"
             raise InputError("shots without shots_file", where="benchmark", remedy=remedy)
-        shot_rows = read_rows(base / name, _read_bytes(base / name, name), where=name, what="benchmark")
+        _read_bytes(base / name, name)
+        shot_rows = read_rows(base / name, name)
     benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
     if not parsed.form.choice_fields:
-        first_row = next(iter(read_rows(path, content, where=parsed.keys["file"], what="benchmark")), ("", {}))[1]
+        first_row = next(read_rows(path, parsed.keys["file"]), ("", {}))[1]
         for note in (
             _describe_unseen_choices(spec, first_row, benchmark.questions)
             or _describe_better_scorer(spec, benchmark.questions),
@@ -293,7 +294,8 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
     InputError
         When the file cannot be read, or has no field with a usual name for a key that is needed.
     """
-    row = next(iter(read_rows(file, _read_bytes(file, file.name), where=file.name, what="benchmark")), None)
+    _read_bytes(file, file.name)
+    row = next(read_rows(file, file.name), None)
     if row is None:
         raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")
     names = _fold_names(row[1])

@@ -22,7 +22,7 @@ from howsure.extraction.directions import CARDINAL, DIRECTIONS, extract_directio
 from howsure.extraction.multiple_choice import extract_choice
 from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.notes import Note
-from howsure.rows.table_files import PlacedRow
+from howsure.rows.formats import PlacedRow
 from howsure.scorers.drop import list_accepted_answers
 from howsure.scorers.registry import SCORERS
 from howsure.scorers.scorer_parts import Scorer, ScoringItem

@@ -157,7 +157,9 @@ def _parse_spec(spec: Mapping[str, object], base: Path) -> tuple[Path, list[str]
 
 def _count_scores(rows: duckdb.DuckDBPyRelation, where: str) -> list[tuple[Any, ...]]:
     """Return benchmark, model, question, its text, a score and how often it was given, in the order of the questions."""
-    if rows.filter("coalesce(CAST(question AS VARCHAR), '') = '' OR coalesce(CAST(model AS VARCHAR), '') = ''").fetchall():
+    if rows.filter(
+        "coalesce(CAST(question AS VARCHAR), '') = '' OR coalesce(CAST(model AS VARCHAR), '') = ''"
+    ).fetchall():
         raise InputError("a name is empty", where=where, remedy="fill it in")  # the checks of the table name the row
     names = ["CAST(benchmark AS VARCHAR) AS b", "CAST(model AS VARCHAR) AS m", "CAST(question AS VARCHAR) AS q"]
     names += ["text AS t" if "text" in rows.columns else "CAST(NULL AS VARCHAR) AS t", "row_number() OVER () AS place"]

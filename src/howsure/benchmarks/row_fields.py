@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.rows.table_files import PlacedRow
+from howsure.rows.formats import PlacedRow
 
 __all__ = [
     "fill_pattern",

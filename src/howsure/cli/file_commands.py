@@ -161,7 +161,7 @@ def preview(
 
     if len(paths) > 1:
         raise InputError(f"{len(paths)} paths", where="preview", remedy="preview one file or folder at a time")
-    names = {"benchmark": benchmark, "model": model}
+    names: dict[str, Any] = {"benchmark": benchmark, "model": model}
     options: dict[str, Any] = {
         "columns": parse_columns(columns),
         "map": table_map or None,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError, StoreError
 from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
 from howsure.logs.log_names import DistinctLog, distinguish_logs
-from howsure.notes import Note, as_note, note_omission
+from howsure.notes import Note, note_omission
 from howsure.results.evaluations import build_benchmarks_error
 from howsure.results.table_log import TABLES
 from howsure.stats.core.results import Columns, Result

@@ -25,7 +25,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.judging.judge_run import find_judge, read_prompt_texts, read_target
 from howsure.notes import Note, warn
-from howsure.rows.table_files import read_rows
+from howsure.rows.formats import read_rows
 from howsure.stats.judges import LabelAgreement, measure_agreement
 from howsure.store import responses, scorer_files
 from howsure.store.schema import KEY, CompletionKey
@@ -273,7 +273,7 @@ def _read_lines(path: Path, content: bytes) -> Iterator[tuple[str, Label]]:
         "there are several"
     )
     if path.suffix.lower() in _TABLES:
-        for place, row in read_rows(path.with_suffix(".csv"), content, where=str(path), what="file of labels"):
+        for place, row in read_rows(path):
             row["score"] = _find_score(row, f"{path}, {place}")
             given = {name: value for name, value in row.items() if name in _FIELDS and value not in {"", None}}
             try:

@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol, TypeVar
 import msgspec
 
 from howsure.errors import InputError
-from howsure.rows.table_files import open_unpacked
+from howsure.rows.formats import open_unpacked
 
 __all__ = [
     "DECODE_ERRORS",

@@ -142,14 +142,14 @@ def _find_submission(path: Path) -> _Submission:
     keys = FileHead(path).keys
     if _is_report(keys) and path.parent.name != "results":
         # The harness calls it MODEL.RUN.json, and writes neither name inside: the names of several say what a run is.
-        return _Submission(path, path.parent, path.stem.rpartition(".")[0] or path.stem, None, True)
+        return _Submission(path, path.parent, path.stem.rpartition(".")[0] or path.stem, None, is_named_by_path=True)
     if _is_details(keys) and keys == {path.parent.name}:
         # RUN/MODEL/ID/report.json of one question.
         return _Submission(path, path.parent, path.parent.parent.name, None)
     folder = path.parent.parent if path.parent.name == "results" else path.parent
     is_named = path.name in ("results.json", _DETAILS, "final_report.json")
     if not (folder / "metadata.yaml").is_file() and not is_named:
-        return _Submission(path, folder(path), None)
+        return _Submission(path, folder, name_alone(path), None, is_named_by_path=True)
     return _Submission(path, folder, folder.resolve().name, _PARTS.get(folder.resolve().parent.name))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from howsure.benchmarks.question import Question
 from howsure.errors import InputError
 from howsure.perturb.dimensions import draw_below, draw_permutation
-from howsure.rows.table_files import read_regular_file, read_rows
+from howsure.rows.formats import read_regular_file, read_rows
 
 __all__ = ["choose_passage", "choose_wording", "hash_paraphrases", "load_question_paraphrases"]
 
@@ -34,12 +34,12 @@ def load_question_paraphrases(path: Path) -> dict[str, tuple[str, ...]]:
     """
     where = path.name
     try:
-        content = read_regular_file(path)
+        read_regular_file(path)
     except OSError as e:
         remedy = "give a file with id, text and reviewed"
         raise InputError(f"cannot read the paraphrases: {e.strerror}", where=str(path), remedy=remedy) from None
     paraphrases: dict[str, tuple[str, ...]] = {}
-    for place, row in read_rows(path, content, where=where, what="paraphrases"):
+    for place, row in read_rows(path, where):
         for key in ("id", "text"):
             if not str(row.get(key) or "").strip():
                 raise InputError(f"the row has no {key}", where=f"{where}, {place}", remedy=f"add {key}")

@@ -28,11 +28,10 @@ from howsure.results.run_source import RunSource
 from howsure.results.table_log import TableLogReader, identify_table
 from howsure.results.table_names import list_files_of_models, name_tables
 from howsure.rows.columns import TableOptions
-from howsure.rows.file_contents import find_content_format
-from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote, is_table
+from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote, is_table, sniff_format
 from howsure.rows.frames import FrameLike, is_frame
-from howsure.rows.naming import Layout
 from howsure.rows.mapping import Shape, TableMap, read_map
+from howsure.rows.naming import Layout
 from howsure.rows.table import describe_table, open_table, read_cells, read_cubes, read_numbered_runs, read_runs
 from howsure.safe_text import mask_address
 from howsure.store.manifest import LogIdentity, Manifest, load
@@ -635,7 +634,7 @@ def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
     if (logs := _find_logs(path)) is not None:
         return logs
     is_yaml = path.suffix.lower() in _YAML_SUFFIXES  # a comma in its comments makes no table of it
-    if is_table(path) or (not is_yaml and find_content_format(path) is not None):
+    if is_table(path) or (not is_yaml and sniff_format(path) is not None):
         return [_make_table_candidate(path, options)]
     raise _build_unknown_file_error(path)
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder
@@ -160,7 +160,8 @@ class TableLogReader(LogReader):
                 remedy = "read the table itself: it does not state which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
             cells = rows_to_cells.make_cells(rows, where=where)
-            for before, after in zip(cells, drop_summaries(cells, where, lambda _: None), strict=True):
+            kept: Any = drop_summaries(cells, where, lambda _: None)
+            for before, after in zip(cells, kept, strict=True):
                 for name, names in (("question", after.questions), ("model", after.models)):
                     for one in set(before.questions if name == "question" else before.models) - set(names):
                         benchmark = quote_text(before.benchmark)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.notes import Note
 from howsure.logs.settings import is_harmless
+from howsure.notes import Note
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import is_glob, match_pattern
 from howsure.rows.naming import FileFacts, Layout, name_alone, name_files
@@ -75,9 +75,9 @@ def list_files_of_models(pattern: str, options: TableOptions, *, has_benchmark: 
     """
     files = match_pattern(pattern) if is_glob(pattern) else []
     try:
-        found = describe_table(files[0], options).columns if len(files) > 1 else ()
+        found = set(describe_table(files[0], options).columns if len(files) > 1 else ())
     except InputError:
-        found = ("model", "benchmark")  # reading it says what is wrong
+        return []  # reading it says what is wrong
     is_one_table = "model" in found and ("benchmark" in found or has_benchmark)
     return [] if len(files) < 2 or is_one_table else [Path(file) for file in files]
 

@@ -20,7 +20,7 @@ from howsure.rescoring.run_context import RunContext
 from howsure.review.queue import RunTexts
 from howsure.review.verdicts import Decision
 from howsure.review.verdicts import load as load_verdicts
-from howsure.rows.table_files import PlacedRow, find_delimiter, read_rows
+from howsure.rows.formats import PlacedRow, read_header, read_rows
 from howsure.store import manifest
 
 __all__ = ["CorrectedFile", "write_corrected_file"]
@@ -104,7 +104,7 @@ def write_corrected_file(run: Path, verdicts: Path, output: Path, *, base: Path 
     if output.exists():
         raise InputError("the file exists already", where=str(output), remedy="give a new name")
     content = original.read_bytes()
-    rows = list(read_rows(original, content, where=original.name, what="benchmark"))
+    rows = list(read_rows(original, original.name))
     decisions = load_verdicts(verdicts)
     decided = {
         view.question: decisions[view.key]
@@ -312,7 +312,7 @@ def _encode_rows(
         file = io.StringIO(newline="")
         heading = content.decode("utf-8-sig").lstrip("\r\n").partition("\n")[0]
         ending = "\r\n" if heading.endswith("\r") else "\n"
-        writer = csv.writer(file, delimiter=find_delimiter(heading), lineterminator=ending)
+        writer = csv.writer(file, delimiter=read_header(original).delimiter, lineterminator=ending)
         writer.writerow(rows[0][1])
         writer.writerows(row.values() for _, row in new_rows)
         return file.getvalue().encode("utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from howsure.errors import InputError
 from howsure.rows.columns import ColumnValues, FoundColumns, describe_columns
@@ -81,7 +81,7 @@ def refuse_repeats(
     keyed = rows.project(", ".join(["*", *(f"{sql} AS {name}" for sql, name in zip(key.values(), names, strict=True))]))
     listed = ", ".join(names)
     same = " AND ".join(f"t.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
-    repeated = keyed.query(
+    repeated: Any = keyed.query(
         "t",
         f"WITH k AS (SELECT {listed} FROM t GROUP BY {listed} HAVING count(*) > 1 LIMIT {_MOST_KEYS}) "
         f"SELECT t.* FROM t JOIN k ON {same}",
@@ -149,9 +149,9 @@ def _find_telling(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str)
                 rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
             )
             listed = tuple(str(value) or "(blank)" for value, _ in found.fetchall())
-            counts = _counts(one) and distinguishes >= _CROSSES
+            are_counted = _counts(one) and distinguishes >= _CROSSES
             is_sure = crosses or distinguishes >= _CROSSES
-            result.append(_Telling(name, listed, crosses, is_words, counts, is_sure))
+            result.append(_Telling(name, listed, crosses, is_words, are_counted, is_sure))
     return sorted(result, key=lambda one: (not one.crosses, not one.is_words, values[one.name].n_distinct))
 
 

@@ -78,7 +78,7 @@ def find_shape(
     """
     names = list(rows.columns)
     columns = found.columns
-    if options.map.shape in _ROLES:
+    if options.map.shape is not None and options.map.shape in _ROLES:
         return options.map.shape, _list_melted(rows, found, options.map.shape, where)
     numbers = _choose_numbers(rows, found, where)
     repeats = _find_repeats(rows, found)
@@ -271,7 +271,7 @@ def _find_models(  # noqa: C901  # one check after the other
     if len(scales) > 1:
         percent = [name for name in models if values[name].scale == "percent"]
         what = f"columns of scores have different scales: {_describe_scales(models, values)}"
-        option = write_map(percent=percent) if percent and "other" not in scales else ()
+        option: tuple[str, ...] = write_map(percent=percent) if percent and "other" not in scales else ()
         raise InputError(
             what, where=where, remedy="say which are percent, or drop what is no score", code="scales", options=option
         )
@@ -513,8 +513,9 @@ def _is_measure(name: str) -> bool:
 
 def _counts(values: ColumnValues) -> bool:
     """Return whether values are whole numbers one after the other, from 0 or 1."""
-    is_whole = values.words is None and values.is_whole and values.low in {0, 1}
-    return is_whole and values.high == values.low + values.n_distinct - 1
+    if values.words is not None or values.low is None or values.low not in {0, 1}:
+        return False
+    return values.is_whole and values.high == values.low + values.n_distinct - 1
 
 
 def _has_letters(name: str) -> bool:

@@ -168,10 +168,10 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
 def _unnest(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
     """Return a row per record of columns that hold lists of records, whose fields go before those of the row."""
     for name in table_map.unnest:
-        kinds = dict(zip(rows.columns, rows.types, strict=True))
-        if name not in kinds or kinds[name].id != "list" or kinds[name].children[0][1].id != "struct":
+        kinds = {one: _list_fields(kind) for one, kind in zip(rows.columns, rows.types, strict=True)}
+        if not kinds.get(name):
             raise InputError(f"column {name!r} has no lists of records", where=where, remedy="unnest: COLUMN of a list")
-        inner = [str(field) for field, _ in kinds[name].children[0][1].children]
+        inner = kinds[name]
         kept = [quote_name(one) for one in rows.columns if one not in {name, *inner}]
         rows = rows.project(", ".join([*kept, f"unnest({quote_name(name)}) AS {quote_name(name)}"]))
         fields = [f"{quote_name(name)}.{quote_name(field)} AS {quote_name(field)}" for field in inner]
@@ -179,14 +179,19 @@ def _unnest(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> d
     return rows
 
 
+def _list_fields(kind: Any) -> list[str]:
+    """Return the fields of a column with lists of records; none of another column."""
+    if kind.id != "list" or kind.children[0][1].id != "struct":
+        return []
+    return [str(field) for field, _ in kind.children[0][1].children]
+
+
 def _refuse_lists(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
     """Raise InputError where a column has lists of records with scores, such as the runs of a task."""
     if found.reasons.get("score") == "you named it":
         return
     for name, kind in zip(rows.columns, rows.types, strict=True):
-        if kind.id != "list" or kind.children[0][1].id != "struct":
-            continue
-        if find_alias("score", [str(field) for field, _ in kind.children[0][1].children]) is not None:
+        if find_alias("score", _list_fields(kind)) is not None:
             what = f"column {name!r} has lists of records with scores of their own"
             remedy = "make each of them a row with the mapping key unnest"
             raise InputError(what, where=where, remedy=remedy, code="lists", options=write_map(unnest=[name]))

@@ -22,7 +22,7 @@ from howsure.benchmarks.question import Benchmark
 from howsure.benchmarks.question_file import build_benchmark, parse_file_spec
 from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
-from howsure.rows.table_files import PlacedRow, read_rows
+from howsure.rows.formats import PlacedRow, read_rows
 
 __all__ = ["CatalogueEntry", "describe", "is_on_disk", "list_names", "load_entry", "load_published"]
 
@@ -226,7 +226,7 @@ def _read_split(files: list[Path], split: str, digest: hashlib._Hash, *, with_su
     for file in files:
         content = file.read_bytes()
         digest.update(content)
-        for place, row in read_rows(file, content, where=file.name, what="benchmark"):
+        for place, row in read_rows(file, file.name):
             full_place = f"{file.name}, {place}" if with_subset or len(files) > 1 else place
             yield full_place, {**row, "subset": split} if with_subset else row
 

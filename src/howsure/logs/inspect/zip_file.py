@@ -19,7 +19,7 @@ from typing import Self
 
 from howsure.errors import InputError
 from howsure.logs.file_formats import list_zip_members
-from howsure.rows.file_contents import FREE_EXPANSION, MOST_EXPANSION
+from howsure.rows.formats import FREE_EXPANSION, MOST_EXPANSION
 
 #: Largest size of an unpacked member in bytes.
 MAX_BYTES = 1 << 31

@@ -1,20 +1,29 @@
-"""Tables by their names: csv larger than memory, globs, folders with keys, addresses, torn lines and what types hide."""
+"""Files of each format: a table of cases; then globs, folders with keys, addresses, workbooks, and rows one by one."""
 
+import datetime as dt
 import gzip
 import json
 import os
+import random
+import shutil
+import tempfile
+import warnings
+import zipfile
 from pathlib import Path
 
 import duckdb
+import openpyxl
 import polars as pl
 import pytest
+import yaml
 from helpers.long_cases import mark_long
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.rows import table_files
-from howsure.rows.table import open_table, read_cells, read_cubes, read_runs
+from howsure.rows import formats
+from howsure.rows.read_table import open_table, read_cells, read_cubes, read_runs
 
+CASES = yaml.safe_load(Path(__file__).with_name("format_cases.yaml").read_text(encoding="utf-8"))
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
 
 
@@ -25,44 +34,155 @@ def write(tmp_path, text, name="some.csv"):
     return path
 
 
+def make(case, folder):
+    """The file of a case."""
+    content = case["text"].encode(case.get("encoding", "utf-8")) + b"[" * 100_000 * case.get("deep", False)
+    path = folder / case["file"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(content) if case.get("gzip") else content)
+    return path
+
+
+def open_file(path, **options):
+    """Columns and rows of a table, in DuckDB."""
+    with formats.open_database() as connection, tempfile.TemporaryDirectory() as scratch:
+        rows = formats.open_rows(connection, path, Path(scratch), **options)
+        return rows.columns, [list(row) for row in rows.fetchall()]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_is_read_or_refused_with_what_reads_it(tmp_path, name):
+    case = CASES[name]
+    path = make(case, tmp_path)
+    if "code" in case:
+        with pytest.raises(InputError, match=case.get("message", "t.csv: ")) as told:
+            open_file(path)
+        assert told.value.code == case["code"]
+        assert told.value.options == (("--map", case["option"]) if "option" in case else ())
+        with pytest.raises(InputError):
+            list(formats.read_rows(path))
+        if "option" not in case:
+            return
+    options = yaml.safe_load(case.get("option", "{}"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        columns, rows = open_file(path, **options)
+    assert columns == case["columns"]
+    assert rows == case.get("read", case.get("rows"))
+    assert [one.message.note.code for one in caught] == ([case["note"]] if "note" in case else [])
+
+
+def test_csv_is_read_alike_row_by_row_and_in_duckdb(tmp_path):
+    """Independent: two readers, of files drawn at random; a file that one refuses the other refuses, or it is empty.
+
+    DuckDB lost all rows below lines with different ends, and took lines that begin with # for comments.
+    """
+    draw = random.Random(7)
+    cells = ["x", "5", "", "#", " ", '"q"', '"a,b"', '"a\nb"', '"a\r\nb"', '"a""b"', 'a"b', "é", "\t", '""', '"']
+    for number in range(300):
+        ends = draw.choice([["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"]])
+        above = [draw.choice(["title", "# x", '"a\nb"']) for _ in range(draw.choice([0, 0, 1, 2]))]
+        lines = ["", *above, draw.choice(["alpha,beta,gamma", '"al\npha",beta,gamma'])][draw.choice([0, 1]) :]
+        for _ in range(draw.randint(1, 6)):
+            width = draw.choices([3, 2, 4, 0], [30, 1, 1, 2])[0]
+            lines.append(",".join(draw.choices(cells, [9] * (len(cells) - 1) + [0.1], k=width)))
+        path = tmp_path / f"{number}.csv"
+        text = "".join(line + draw.choice(ends) for line in lines)
+        path.write_bytes(text.encode(draw.choice(["utf-8", "utf-8", "utf-8-sig", "cp1252"])))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                one_by_one = [
+                    [cell or None for cell in row.values()] for _, row in formats.read_rows(path, header=len(above))
+                ]
+            except InputError:
+                with pytest.raises(InputError):
+                    open_file(path, header=len(above))
+                continue
+            assert one_by_one == (open_file(path, header=len(above))[1] if one_by_one else []), text
+
+
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_csv_that_is_too_large_for_memory_is_read_the_same(tmp_path, monkeypatch, packed):
-    """Independent: the sums of the lines that were written, in many blocks of the parser."""
+def test_a_csv_that_is_kept_on_the_disk_is_read_the_same(tmp_path, monkeypatch, packed):
+    """Independent: the sums of the lines that were written."""
     lines = [f"m{i % 3},q{i % 7},{i},{i % 2}" for i in range(42_000)]
     path = write(tmp_path, "\n".join(["model,question,run,score", *lines]))
     if packed:
         (tmp_path / "some.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
         path = tmp_path / "some.csv.gz"
-    whole = read_cells(path)[0]
-    monkeypatch.setattr(table_files, "_MAX_IN_MEMORY", 1000)
-    monkeypatch.setattr(table_files, "_BLOCK_SIZE", 10_000)
-    [cells] = read_cells(path)
-    assert cells.n.tolist() == whole.n.tolist() == [[2000] * 7] * 3
-    assert cells.total.sum() == whole.total.sum() == 21_000
-    with pytest.raises(InputError, match="some.csv, line 42002: cannot be read: 2 fields where the header has 4"):
-        read_cells(write(tmp_path, "\n".join(["model,question,run,score", *lines, "m9,q1"])))
+    monkeypatch.setattr(formats, "_MOST_IN_MEMORY", 1000)
+    columns, rows = open_file(path)
+    assert [",".join(row) for row in rows] == lines
+    assert columns == ["model", "question", "run", "score"]
 
 
-def test_a_row_of_other_width_is_named_by_its_line_in_the_file_that_was_given(tmp_path):
-    """In Latin-1, so that a copy is parsed; a row of two lines, an empty line, and then a field too many."""
-    path = tmp_path / "some.csv"
-    path.write_bytes('model;question;score;text\na;1;1;"x\ny"\n\na;2;1;\xe9;ff\n'.encode("latin-1"))
-    what = "5 fields where the header has 4; quote fields that hold semicolons"
-    with pytest.warns(HowsureWarning, match="no UTF-8"), pytest.raises(InputError, match=what) as caught:
-        read_cells(path)
-    assert str(caught.value).startswith(f"{path}, line 5: ")
+def test_long_lines(tmp_path):
+    """Independent: the lengths that were written; csv.field_size_limit and DuckDB's longest line are shorter."""
+    path = write(tmp_path, f"model,text\na,{'x' * 3_000_000}\nb,y\n")
+    assert [len(text) for _, text in open_file(path)[1]] == [3_000_000, 1]
+    assert [len(row["text"]) for _, row in formats.read_rows(path)] == [3_000_000, 1]
 
 
-def test_a_quote_that_never_ends_swallows_no_rows(tmp_path):
-    text = 'model,question,score,text\na,q1,1,fine\na,q2,0,"he said\na,q3,1,more\n'
-    with pytest.raises(InputError, match="cannot be read: a quote never ends"):
-        read_cells(write(tmp_path, text))
-    [cells] = read_cells(write(tmp_path, text.replace("more\n", 'more"\n')))
-    assert cells.questions == ("q1", "q2")
-    [cells] = read_cells(write(tmp_path, '"mo\ndel",question,score\na,q1,1\n'), {"model": "mo\ndel"})
-    assert cells.models == ("a",)
-    with pytest.raises(InputError, match="line 1.*field larger than field limit"):
-        read_cells(write(tmp_path, '"' + "x" * 200_000 + ",question,score\na,q1,1\n"))
+def test_places_and_cells_of_rows(tmp_path):
+    path = write(tmp_path, 'a,b\n007,x\n\n1.0,"y\nz"\n')
+    assert list(formats.read_rows(path)) == [("line 2", {"a": "007", "b": "x"}), ("line 5", {"a": "1.0", "b": "y\nz"})]
+    assert formats.name_row(str(path), 2) == f"{path}, line 5"
+    path = write(tmp_path, '{"a": 1}\n\n{"a": [true]}\n', "t.jsonl")
+    assert list(formats.read_rows(path)) == [("line 1", {"a": 1}), ("line 3", {"a": [True]})]
+    pl.DataFrame({"a": [1, None], "b": [[1], []]}).write_parquet(tmp_path / "t.parquet")
+    assert list(formats.read_rows(tmp_path / "t.parquet")) == [
+        ("row 1", {"a": 1, "b": [1]}),
+        ("row 2", {"a": None, "b": []}),
+    ]
+    path = write(tmp_path, "PAR1", "u.parquet")
+    with pytest.raises(InputError, match="u.parquet: not a whole parquet file"):
+        list(formats.read_rows(path))
+    with pytest.raises(UnknownNameError, match="unknown file type '.docx'; known: .csv, .json"):
+        list(formats.read_rows(write(tmp_path, "", "t.docx")))
+
+
+def test_a_key_that_stands_twice_in_a_line_is_refused(tmp_path):
+    path = write(tmp_path, '{"a": 1, "a": 2}\n', "t.jsonl")
+    with pytest.raises(InputError, match="line 1: not JSON: duplicate key 'a'"):
+        list(formats.read_rows(path))
+    with pytest.raises(InputError, match="duplicate key"), open_table(path) as rows:
+        rows.fetchall()
+
+
+def write_book(path, **sheets):
+    """A workbook with these sheets."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+def test_a_workbook(tmp_path):
+    path = tmp_path / "t.xlsx"
+    rows = [["question", "score", "day"], ["q1", 1.0, dt.date(2026, 1, 2)], [None], ["q2", 0.5, None]]
+    write_book(path, Details=rows, notes=[["nothing"], ["here"]])
+    expected = [["q1", 1.0, "2026-01-02"], ["q2", 0.5, None]]
+    assert open_file(path) == (["question", "score", "day"], expected)
+    assert [place for place, _ in formats.read_rows(path)] == ["row 2", "row 4"]
+    shutil.copy(path, tmp_path / "book")
+    assert open_file(tmp_path / "book")[1] == expected
+    write_book(path, Summary=[["model", "mean"], ["a", 1]], **{"The rows": [["Our results"], [], *rows]})
+    with pytest.raises(InputError, match="2 sheets have rows: Summary, The rows") as told:
+        open_file(path)
+    assert (told.value.code, told.value.options) == ("sheets", ("--map", "sheet: Summary"))
+    assert open_file(path, sheet="Summary")[1] == [["a", 1]]
+    with pytest.raises(InputError, match="the first line is no header, but 'Our results'") as told:
+        open_file(path, sheet="The rows")
+    assert told.value.options == ("--map", "header: 1")
+    assert open_file(path, sheet="The rows", header=1)[1] == expected
+    with pytest.raises(InputError, match="no sheet 'Other'; its sheets are Summary, The rows"):
+        open_file(path, sheet="Other")
+    path.write_bytes(b"PK\x03\x04 torn")
+    with pytest.raises(InputError, match="t.xlsx: cannot be read: .*; save the table as csv"):
+        open_file(path)
 
 
 def test_a_damaged_gzip_is_told(tmp_path):
@@ -110,7 +230,7 @@ def test_globs_that_are_no_table(tmp_path):
     with pytest.raises(InputError, match="files of several types: csv, json; name one type"):
         read_cells(f"{tmp_path}/rows/*")
     starred = write(tmp_path, ROWS, "rows/[1].csv")
-    assert not table_files.is_glob(str(starred))
+    assert not formats.is_glob(str(starred))
     assert read_cells(starred)[0].benchmark == "[1]"
 
 
@@ -131,7 +251,7 @@ def test_folders_that_are_keys_stay_text(tmp_path, form):
 )
 def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))  # where DuckDB keeps its extensions: there are none
-    assert table_files.is_remote(address)
+    assert formats.is_remote(address)
     with pytest.raises(
         InputError, match="needs DuckDB's extension httpfs, which is not installed; install it once: pyth"
     ) as told:
@@ -140,38 +260,9 @@ def test_an_address_without_the_extension_is_told_in_one_line(address, monkeypat
 
 
 def test_an_address_whose_form_is_unknown(monkeypatch):
-    monkeypatch.setattr(table_files, "_load_extension", lambda *_: None)
+    monkeypatch.setattr(formats, "_load_extension", lambda *_: None)
     with pytest.raises(UnknownNameError, match="unknown file type '.docx'"):
         read_cells("https://host/t.docx?download=true")
-
-
-def test_text_at_an_address_is_copied_and_parsed_as_any_other(tmp_path):
-    """The copying alone: DuckDB reads a local file the same way."""
-    path = write(tmp_path, ROWS)
-    (tmp_path / "scratch").mkdir()
-    with duckdb.connect() as connection:
-        copy = table_files._download(connection, str(path), tmp_path / "scratch")
-        assert copy.read_text() == ROWS
-        write(tmp_path, ROWS, "other.csv")
-        with pytest.raises(InputError, match="2 files; a csv is read one at a time"):
-            table_files._download(connection, f"{tmp_path}/*.csv", tmp_path / "scratch")
-
-
-def test_a_torn_line_of_json_is_named_and_nothing_is_dropped(tmp_path):
-    lines = [json.dumps({"model": "a", "id": i, "score": 1}) for i in range(9)]
-    for place in (0, 4, 8):
-        torn = [line[:-4] if i == place else line for i, line in enumerate(lines)]
-        with pytest.raises(
-            InputError, match=rf"t.jsonl: cannot be read: line {place + 1} is no JSON .*fix the line or"
-        ):
-            read_cells(write(tmp_path, "\n".join(torn), "t.jsonl"))
-    with pytest.raises(InputError, match="line 10 is no JSON"):
-        read_cells(write(tmp_path, "\n".join([*lines, "[" * 100_000]), "t.jsonl"))
-    twice = '{"model": "a", "id": 1, "score": 1, "score": 0}'  # which DuckDB refuses and others take for the last
-    deep = tmp_path / ("long" * 40)  # its name must not leave too little room for what is wrong
-    deep.mkdir()
-    with pytest.raises(InputError, match="t.jsonl: cannot be read: .*duplicate key"):
-        read_cells(write(deep, twice, "t.jsonl"))
 
 
 def test_texts_of_json_stay_what_they_are(tmp_path):
@@ -240,33 +331,6 @@ def test_dove_comes_as_one_generation_under_each_variant(tmp_path):
     assert (cells.n.tolist(), cells.total.tolist()) == ([[2]], [[1.0]])
 
 
-BAD_HEADERS = {
-    "a name twice": ("i,m,M \n1,.5,.6\n", "columns 2 and 3 have the same name, 'M '; give each column its own name"),
-    "no header": ("1,.5,.5\n2,.4,.6\n", "the first line holds values and no names of columns: 1, .5, .5; add a first"),
-    "no header with names": ("a,.5,.25\nb,.4,.6\n", "the first line holds values and no names of columns: a, .5, .25"),
-    "percent": ("a,50%,25 %\n", "the first line holds values"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_HEADERS)
-def test_a_header_that_is_none_is_refused(tmp_path, kind):
-    content, message = BAD_HEADERS[kind]
-    path = tmp_path / "t.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=message), open_table(path) as rows:
-        rows.fetchall()
-
-
-def test_columns_without_a_name_are_columns_of_their_own(tmp_path):
-    (tmp_path / "t.csv").write_text("a,,b,\n1,x,2,y\n")
-    with open_table(tmp_path / "t.csv") as rows:
-        assert rows.fetchall() == [("1", "x", "2", "y")]
-        assert len(set(rows.columns)) == 4
-    (tmp_path / "years.csv").write_text("model,2023,2024\na,1,2\n")
-    with open_table(tmp_path / "years.csv") as rows:
-        assert rows.columns == ["model", "2023", "2024"]
-
-
 NAMED = ["run[1]", "q?", "a*b", "[!a]", "x]y", "d[2]/e[3]", "it's[1]", "**", "~home[0]", "fold=7/r[1]"]
 
 
@@ -300,7 +364,7 @@ def test_files_of_a_folder_and_of_a_pattern_are_read_by_their_names(tmp_path, fo
 
 def test_no_extension_is_installed_or_loaded_because_a_name_asks_for_it(tmp_path):
     """Independent: DuckDB's own list of what it loaded."""
-    with table_files.open_database() as connection:
+    with formats.open_database() as connection:
         settings = dict(connection.execute("SELECT name, value FROM duckdb_settings()").fetchall())
         assert settings["autoinstall_known_extensions"] == settings["autoload_known_extensions"] == "false"
         with pytest.raises(duckdb.Error):
@@ -316,41 +380,15 @@ def test_no_extension_is_installed_or_loaded_because_a_name_asks_for_it(tmp_path
 def test_tables_share_one_database_and_a_damaged_one_is_replaced(tmp_path):
     """Independent: DuckDB's own list of databases, and one that is closed."""
     path = write(tmp_path, "model,question,score\na,q,1\n")
-    with table_files.open_database() as first, table_files.open_database() as second:
+    with formats.open_database() as first, formats.open_database() as second:
         first.execute("CREATE TABLE seen AS SELECT 1 AS one")
         assert second.execute("FROM seen").fetchall() == [(1,)]
         [(scratch,)] = second.execute("SELECT current_setting('temp_directory')").fetchall()
     assert Path(scratch).stat().st_mode & 0o777 == 0o700
-    table_files._start_database(os.getpid()).close()
+    formats._start_database(os.getpid()).close()
     assert read_cells(path)[0].models == ("a",)
-    with table_files.open_database() as third, pytest.raises(duckdb.CatalogException):
+    with formats.open_database() as third, pytest.raises(duckdb.CatalogException):
         third.execute("FROM seen")
-
-
-@pytest.mark.parametrize(
-    ("text", "title", "line"),
-    [
-        ("\ufeffOur results, 2026\n\nmodel;question;score\nm;a;1\nm;b;0\n", "Our results, 2026", 3),
-        ("Our results\nmodel,question,score\nm,a,1\nm,b,0\n", "Our results", 2),
-        ("Results; all\nmodel\tquestion\tscore\nm\ta\t1\nm\tb\t0\n", "Results; all", 2),
-    ],
-)
-def test_a_title_above_the_header_is_named_with_the_line_where_the_columns_begin(tmp_path, text, title, line):
-    """The parser's words were "Expected 2 columns, got 1", and the file was said to be damaged."""
-    path = tmp_path / "sheet.csv"
-    path.write_text(text, encoding="utf-8")
-    what = f"line 1 is no header: it is '{title}', and 3 columns begin in line {line}; remove what stands above"
-    with pytest.raises(InputError, match=what):
-        hs.read(path).cells()
-    path.write_text("\n".join(text.splitlines()[line - 1 :]) + "\n")
-    assert hs.read(path)[0].questions == ("a", "b")
-
-
-@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
-def test_separators_in_the_texts_of_a_table_make_no_title_of_its_header(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("model,question,score\nm,a;1,1\nm,b;2,0\n")
-    assert hs.read(path)[0].questions == ("a;1", "b;2")
 
 
 @pytest.mark.parametrize("more", ["n,stderr", "n,ci_low,ci_high", "Rank"])
@@ -360,3 +398,60 @@ def test_mean_scores_of_models_are_refused_without_a_column_that_could_be_named(
     with pytest.raises(InputError, match="error bars need the score of each question") as caught:
         hs.read(path).cells()
     assert "--columns question" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["log.eval", "table.xlsx", "files.zip"])
+def test_a_zip_with_a_damaged_name_of_a_file_is_refused_in_one_line(tmp_path, name):
+    """A name that says that it is UTF-8 and is not, as after damage."""
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("é.json", "{}")
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content.replace("é".encode(), b"\xf3\xf3"))
+    with pytest.raises(InputError, match=name) as caught:
+        list(hs.read(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+def write_workbook(path, sheet):
+    """A workbook as small as possible, with this XML as its only sheet."""
+    ns = "http://schemas.openxmlformats.org"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{ns}/package/2006/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{ns}/package/2006/relationships"><Relationship Id="r1" '
+        f'Type="{ns}/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{ns}/spreadsheetml/2006/main" '
+        f'xmlns:r="{ns}/officeDocument/2006/relationships"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{ns}/package/2006/relationships"><Relationship Id="r1" '
+        f'Type="{ns}/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, text in parts.items():
+            book.writestr(name, text)
+        with book.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as file:
+            file.write(f'<worksheet xmlns="{ns}/spreadsheetml/2006/main"><sheetData>'.encode())
+            for part in sheet:
+                file.write(part)
+            file.write(b"</sheetData></worksheet>")
+
+
+def row_of(number, *values):
+    cells = "".join(f'<c r="{chr(65 + i)}{number}" t="str"><v>{value}</v></c>' for i, value in enumerate(values))
+    return f'<row r="{number}">{cells}</row>'.encode()
+
+
+SHEET = [row_of(1, "model", "question", "score"), row_of(2, "a", "q1", 1), row_of(3, "a", "q2", 0)]
+
+
+@pytest.mark.long
+def test_a_workbook_that_is_too_large_when_it_is_read_is_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    write_workbook(path, SHEET)
+    assert hs.score(path)["score"].tolist() == [0.5]
+    write_workbook(path, [*SHEET, b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'])
+    with pytest.raises(InputError, match="a sheet of 1,048,576 rows and 16,384 columns"):
+        hs.score(path)
+    write_workbook(path, [*SHEET, *[b" " * (1 << 20)] * 300])
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(InputError, match="expands to more than 200 times its size"):
+        hs.score(path)
