@@ -21,7 +21,7 @@ from helpers.long_cases import mark_long
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.rows import formats
-from howsure.rows.read_table import open_table, read_cells, read_cubes, read_runs
+from howsure.rows.table import open_table, read_cells, read_cubes, read_runs
 
 CASES = yaml.safe_load(Path(__file__).with_name("format_cases.yaml").read_text(encoding="utf-8"))
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"
@@ -283,14 +283,14 @@ def test_texts_of_json_stay_what_they_are(tmp_path):
 def test_numbers_of_typed_columns(tmp_path):
     frame = pl.DataFrame({
         "model": [3, 3, 3, 3], "question": [10, 9, 8, 7], "run": [0, 0, 0, 0],
-        "score": [1.0, None, float("nan"), 0.25], "right": [True, False, None, True], "points": [3, 0, -1, None],
+        "score": [1.0, None, float("nan"), 0.25], "right": [True, False, None, True], "points": [3, 0, -2, None],
     })  # fmt: skip
     frame.write_parquet(path := tmp_path / "t.parquet")
     [cells] = read_cells(path)
     assert (cells.models, cells.questions) == (("3",), ("10", "7", "8", "9"))
     assert (cells.n.tolist(), cells.total.tolist()) == ([[1, 1, 0, 0]], [[1, 0.25, 0, 0]])
     assert read_cells(path, {"score": "right"})[0].total.tolist() == [[1, 1, 0, 0]]
-    assert read_cells(path, {"score": "points"})[0].total.tolist() == [[3, 0, -1, 0]]
+    assert read_cells(path, {"score": "points"})[0].total.tolist() == [[3, 0, -2, 0]]
     frame.with_columns(score=pl.Series([1.0, float("-inf"), 0, 0])).write_parquet(path)
     with pytest.raises(InputError, match="row 2, column 'score': '-inf' is not a score, which is a finite number"):
         read_cells(path)

@@ -77,7 +77,7 @@ def test_runs_and_cubes_of_every_frame(kind):
 @pytest.mark.filterwarnings("ignore:.*not from 0 to 1")
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize(
-    "scores", [[True, False, None, True, True], ["1", " FALSE", "", "0.5", "true"], [3, 2, None, -1, 0]]
+    "scores", [[True, False, None, True, True], ["1", " FALSE", "", "0.5", "true"], [3, 2, None, -2, 0]]
 )
 def test_scores_that_are_truth_values_texts_or_whole_numbers(kind, scores):
     b, c = read_cells(FRAMES[kind]({**ROWS, "score": scores}))

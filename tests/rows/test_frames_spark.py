@@ -1,14 +1,11 @@
 """Spark: the same cells where the rows lie, from frames, files and tables; skipped where PySpark or Java is absent."""
 
-import json
 import os
 import shutil
-import sys
 
 import pytest
 
 from howsure.errors import InputError
-from howsure.rows import frames
 from howsure.rows.frames import is_frame
 from howsure.rows.table import read_cells, read_cubes, read_runs
 
@@ -17,12 +14,6 @@ ROWS = [
     ("b", "m", "q1", "v", 1, 1.0), ("b", "m", "q1", "v", 2, 0.0), ("b", "m", "q2", "w", 1, None),
     ("b", "n", "q2", "w", 1, 0.5), ("a", "m", "q1", "v", 1, float("nan")),
 ]  # fmt: skip
-
-
-def test_without_pyspark_it_is_told_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
-    with pytest.raises(InputError, match=r"--engine spark: PySpark is not installed; pip install 'howsure\[spark\]'"):
-        frames.start_session()
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +30,9 @@ def session(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(conf))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        found = frames.start_session("local[2]")
+        from pyspark.sql import SparkSession
+
+        found = SparkSession.builder.master("local[2]").getOrCreate()
         found.sparkContext.setLogLevel("OFF")
         yield found
         found.stop()
@@ -97,56 +90,3 @@ def test_bad_rows_of_a_spark_frame(session, frame):
         ):
             read_cells(words)
     session.conf.set("spark.sql.ansi.enabled", "true")
-
-
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
-def test_files_are_known_by_their_endings(session, tmp_path, form):
-    path = tmp_path / f"rows.{form}"
-    rows = [{"benchmark": "b", "model": "007", "question": str(i), "run": 1, "score": i % 2} for i in range(6)]
-    if form == "parquet":
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        parquet.write_table(pa.Table.from_pylist(rows), path)
-    elif form == "jsonl":
-        path.write_text("\n".join(map(json.dumps, rows)))
-    else:
-        mark = "," if form == "csv" else "\t"
-        lines = [mark.join(rows[0]), *(mark.join(map(str, row.values())) for row in rows)]
-        path.write_text("\n".join(lines))
-    [cells] = read_cells(frames.read_spark_table(session, str(path)))
-    assert (cells.models, cells.questions) == (("007",), tuple("012345"))
-    assert cells.total.tolist() == [[0, 1, 0, 1, 0, 1]]
-
-
-def test_tables_and_what_is_not_there(session, frame, tmp_path):
-    frame.createOrReplaceTempView("generations")
-    assert len(read_cells(frames.read_spark_table(session, "generations"))) == 2
-    frame.write.parquet(str(tmp_path / "lake"))
-    assert len(read_cells(frames.read_spark_table(session, str(tmp_path / "lake")))) == 2
-    for name in ("absent", str(tmp_path / "absent.parquet"), "a b"):
-        with pytest.raises(InputError, match=r"cannot be read by Spark: .*; give a table of Spark, or a path") as told:
-            frames.read_spark_table(session, name)
-        assert "\n" not in str(told.value)
-
-
-def test_a_session_on_another_master_is_told(session):
-    assert frames.start_session() is session
-    with pytest.raises(
-        InputError, match=r"--master local\[1\]: a session on local\[2\] is there already; stop it first"
-    ):
-        frames.start_session("local[1]")
-
-
-def test_a_session_that_does_not_start(monkeypatch):
-    builder = pytest.importorskip("pyspark.sql", reason="PySpark is not installed").SparkSession.Builder
-
-    def fail(_):
-        raise RuntimeError("Java gateway process exited before sending its port number\nmore")
-
-    monkeypatch.setattr(builder, "getOrCreate", fail)
-    with pytest.raises(
-        InputError,
-        match="--engine spark: Spark does not start: Java gateway process exited before sending its port number; is Java 17",
-    ):
-        frames.start_session()

@@ -355,7 +355,7 @@ class _Comparison:
         for key in own.keys() - versions.keys():
             versions[key].append(own[key])
         if other:
-            self._notes.add("other-questions", f"{len(other)} of {self._benchmark} in {self._logs[i].path}")
+            self._notes.add("other-versions", f"{len(other)} of {self._benchmark} in {self._logs[i].path}")
 
     def _note_other_order(self) -> None:
         """Note a log with the texts of the first under other ids, as of questions without ids that were shuffled."""
