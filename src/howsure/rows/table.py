@@ -247,12 +247,13 @@ def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> No
     prompt, question = found.first("variant"), found.first("question")
     if prompt is None or found.reasons["variant"] == "you named it" or normalise_name(prompt) != "prompt":
         return
-    if question is not None:
-        both = f"({quote_name(question)}, {quote_name(prompt)})"
-        counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
-        n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
-        if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
-            return
+    if question is None:
+        return
+    both = f"({quote_name(question)}, {quote_name(prompt)})"
+    counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
+    n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
+    if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
+        return
     del found.columns["variant"]
 
 
