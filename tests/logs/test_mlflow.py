@@ -19,8 +19,8 @@ def test_a_judgment_is_the_default_and_what_failed_is_missing_with_its_reason():
     assert [row.score for row in read_rows] == [5, 2, None, 4]
     assert read_rows[2].error == "Failed to score model on payload. Error: 429"
     assert (read_rows[0].completion, read_rows[0].target) == ("It is 0.", "0")
-    assert {row.model for row in read_rows} == {"my-model"}
-    assert any("called 'my-model'" in note for note in notes)
+    assert {row.model for row in read_rows} == {"eval_results_table"}
+    assert any("called 'eval_results_table'" in note for note in notes)
 
 
 def test_metrics_of_the_text_come_last_and_have_no_failures():

@@ -26,7 +26,7 @@ def test_metrics_are_scorers_and_gaps_are_missing():
         assert sum(known) / len(known) == pytest.approx(pd.read_csv(path)[scorer].mean())
     read_rows, notes = rows(path, texts=True)
     assert (read_rows[1].completion, read_rows[1].target) == ("It is 1.", "1.")
-    assert {row.model for row in read_rows} == {"my-rag"}
+    assert {row.model for row in read_rows} == {"ragas_results"}
     assert "1 generation has no score of 'faithfulness' and is missing" in notes
 
 

@@ -98,14 +98,11 @@ def test_a_file_without_records_says_why(tmp_path):
     [
         ("gpt-4.json", "gpt-4"),
         ("gpt-4.1-mini.json", "gpt-4.1-mini"),
-        ("gpt-4/results.json", "gpt-4"),
-        ("gpt-4/outputs/eval_results.json", "gpt-4"),
-        ("gpt-4/ragas_results.csv", "gpt-4"),
-        ("gpt-4/eval_results_table.json", "gpt-4"),
+        ("gpt-4/results.json", "results"),
         ("results_gpt-4.json", "results_gpt-4"),
     ],
 )
-def test_a_file_is_named_by_the_nearest_name_that_says_something(tmp_path, place, label):
+def test_a_file_that_names_no_model_has_its_own_name(tmp_path, place, label):
     build = RowBuilder(tmp_path / place, ReadOptions())
     assert name_by_place(tmp_path / place, build) == label
     assert [label in note for note in build.notes()] == [True]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.logs.base import ReadOptions
 from howsure.logs.file_formats import FileHead
@@ -76,9 +77,9 @@ def test_description(tmp_path):
     assert model.settings == {"agent": "terminus"}
 
 
-def test_without_metadata_the_folder_names_the_model(tmp_path):
+def test_without_metadata_the_file_names_the_model(tmp_path):
     rows, told = read(written(tmp_path / "20250905_agent_model", metadata=None), texts=True)
-    assert {row.model for row in rows} == {"20250905_agent_model"}
+    assert {row.model for row in rows} == {"results"}
     assert rows[0].messages == ({"role": "user", "content": "Do a."},)
     assert "there is no run_metadata.json" in told
     renamed = tmp_path / "mine.json"
@@ -87,13 +88,16 @@ def test_without_metadata_the_folder_names_the_model(tmp_path):
     assert READER.describe(renamed).run == "run-uuid"
 
 
-def test_an_agent_that_names_no_model_goes_by_its_folder(tmp_path):
+@pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
+def test_an_agent_that_names_no_model_goes_by_the_folder_that_differs(tmp_path):
     for model in ("large", "small"):
         for run in ("2025-09-24__19-28-24", "run-2"):
-            path = written(tmp_path / f"agent_{model}" / run, metadata={**METADATA, "model_name": None})
-            rows, told = read(path)
-            assert {row.model for row in rows} == {f"terminus (agent_{model})"}
+            metadata = {**METADATA, "model_name": None, "uuid": f"{model} {run}"}
+            rows, told = read(written(tmp_path / f"agent_{model}" / run, metadata=metadata))
+            assert {row.model for row in rows} == {"terminus"}
             assert "names no model" in told
+    [cells] = hs.read(tmp_path).cells()
+    assert cells.models == ("agent_large", "agent_small")
 
 
 def test_a_trial_of_its_own_finds_the_metadata_above(tmp_path):

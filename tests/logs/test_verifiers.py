@@ -43,12 +43,12 @@ def test_settings_are_those_of_the_metadata():
     assert info.scorers == ("reward", "correct", "format")
 
 
-def test_without_metadata_the_folder_is_the_model(tmp_path):
+def test_without_metadata_the_file_is_the_model(tmp_path):
     path = tmp_path / "sums--gpt-y" / "results.jsonl"
     path.parent.mkdir()
     shutil.copy(RESULTS, path)
     read_rows, notes = rows(path)
-    assert {(row.benchmark, row.model) for row in read_rows} == {("sums", "sums--gpt-y")}
+    assert {(row.benchmark, row.model) for row in read_rows} == {("sums", "results")}
     assert any("no metadata.json" in note for note in notes)
 
 

@@ -287,10 +287,10 @@ def test_livebench_is_ragged_and_compared_on_common_questions():
 def test_the_first_generations_are_counted_over_files(tmp_path):
     """A table that is there twice gives one generation of each question, and the other file fills in what it lacks."""
     rows = [("b", "a", f"q{i}", generation, (i + generation) % 2) for i in range(6) for generation in range(3)]
-    for name, kept in (("one.csv", rows[:12]), ("two.csv", rows)):
+    for name, kept in (("run1.csv", rows[:12]), ("run2.csv", rows)):
         lines = [",".join(map(str, row)) for row in kept]
         (tmp_path / name).write_text("\n".join(["benchmark,model,question,generation,score", *lines]) + "\n")
-    [cells] = hs.read([tmp_path / "one.csv", tmp_path / "two.csv"], generations=1)
+    [cells] = hs.read([tmp_path / "run1.csv", tmp_path / "run2.csv"], generations=1)
     assert cells.n.tolist() == [[1] * 6]
     assert cells.total.tolist() == [[i % 2 for i in range(6)]]
 

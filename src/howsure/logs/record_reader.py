@@ -372,7 +372,7 @@ def name_by_place(path: Path, build: RowBuilder, *, pattern: str = "") -> str:
     """
     label = name_alone(path)
     if pattern:
-        label = re.sub(pattern, "", label).strip(" _-") or label
+        label = re.sub(pattern, "", label).strip(" _-") or path.absolute().parent.name
     build.is_named_by_path = True
     build.note(f"it names no model, which is called {label!r} after the folder or file")
     return label
