@@ -144,7 +144,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool = True
     """Whether the run ended as it should."""
     is_named_by_path: bool = False
-    """Whether the only model has the name of the file, which states none; the paths of several logs give other names."""
+    """Whether the only model has the name of the file, which states none: the paths of several logs name them."""
 
     def identify(self, reader: str) -> LogIdentity:
         """Return what is equal for two logs of the same run; files of one run may hold a benchmark each."""
