@@ -678,7 +678,7 @@ class _FileReader:
 
 
 def _label_systems(systems: Mapping[str, Mapping[str, tuple[dict[str, object], list[Record]]]]) -> set[str]:
-    """Give generations of one model under several conditions in one file labels that say in which; return their names."""
+    """Label generations of one model under several conditions in one file by them; return the names of these."""
     in_labels: set[str] = set()
     for label, by_conditions in systems.items():
         each = list(by_conditions.values())
