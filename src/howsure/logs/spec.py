@@ -414,7 +414,7 @@ class _FileReader:
             shared[f"${name}"] = self._read_beside(beside, each[0] if each else {})
         joined = {f"${name}": (join, self._read_join(join, shared)) for name, join in spec.join.items()}
         return [
-            {**record, **shared, **{name: found.get(_text(record, join.on)) for name, (join, found) in joined.items()}}
+            {**shared, **{name: found.get(_text(record, join.on)) for name, (join, found) in joined.items()}, **record}
             for record in each
         ]
 
