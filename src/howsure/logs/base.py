@@ -416,7 +416,7 @@ class RowBuilder:
         if "question" in self.options.columns:
             return
         before = self._targets.setdefault((key.benchmark, key.question, key.variant), target)
-        if before is not target and before.split() != target.split():
+        if before != target and before.split() != target.split():
             one, other = (" ".join(text.split())[:40] for text in (before, target))
             raise InputError(
                 f"question {key.question!r} has the targets {one!r} and {other!r}: the id is of two questions",
