@@ -352,7 +352,7 @@ def _open_text(path: Path, where: str = "") -> io.TextIOWrapper:
     if where and not encoding.startswith("utf-8"):
         name = "UTF-16" if encoding == "utf-16" else "Windows-1252"
         warn(Note("encoding", where, facts={"encoding": name}), stacklevel=4)
-    errors = "replace" if encoding == "cp1252" else "strict"
+    errors = "strict" if where and encoding != "cp1252" else "replace"
     return io.TextIOWrapper(open_unpacked(path), encoding=encoding, errors=errors, newline="")
 
 
