@@ -436,6 +436,7 @@ def damage(folder, data):
     shutil.rmtree(folder)
 
 
+@pytest.mark.filterwarnings("ignore:.*the text is not UTF-8:howsure.errors.HowsureWarning")
 @settings(max_examples=400, deadline=None, suppress_health_check=QUIET)
 @given(data=st.data())
 def test_damage(tmp_path_factory, data):
