@@ -26,9 +26,9 @@ class Case:
     """A case: its files, and what is right.
 
     `expect` has `means` (by system: words that occur in the label or the benchmark; "*" is the only one), `questions`
-    (of each system, over all benchmarks), `generations` (with a score, in all), `benchmarks` (their number) and `also`
-    (a list of other right readings); `refuse: true` says that a refusal needs no command. Without `means` only a
-    refusal is right.
+    (of each system, over all benchmarks), `generations` (with a score, in all), `benchmarks` (their number), `also`
+    (a list of other right readings) and `by_command` (readings that are right if a user has typed what the refusal
+    says); `refuse: true` says that a refusal needs no command. Without `means` only a refusal is right.
     """
 
     name: str
