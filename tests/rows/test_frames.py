@@ -12,8 +12,8 @@ import pytest
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
-from howsure.rows.frames import is_frame
 from howsure.rows.columns import TableOptions
+from howsure.rows.frames import is_frame
 from howsure.rows.mapping import read_map
 from howsure.rows.table import read_cells, read_cubes, read_runs
 
