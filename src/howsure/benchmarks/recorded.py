@@ -156,7 +156,7 @@ def _parse_spec(spec: Mapping[str, object], base: Path) -> tuple[Path, list[str]
 
 
 def _count_scores(rows: duckdb.DuckDBPyRelation, where: str) -> list[tuple[Any, ...]]:
-    """Return benchmark, model, question, its text, a score and how often it was given, in the order of the questions."""
+    """Return benchmark, model, question, its text, a score and its number, in the order of the questions."""
     if rows.filter(
         "coalesce(CAST(question AS VARCHAR), '') = '' OR coalesce(CAST(model AS VARCHAR), '') = ''"
     ).fetchall():
