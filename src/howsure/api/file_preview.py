@@ -313,9 +313,8 @@ def _write_mapping(content: TableContent, table_map: TableMap) -> str:
         lines.append(f"shape: {content.shape}" if content.shape != "cells" else "# shape: cells")
     for name, columns in content.columns.items():
         if set(columns) <= content.every.keys():
-            lines.append(
-                f"{name}: {dump(columns[0] if len(columns) == 1 else list(columns))}  # {content.reasons.get(name, 'its name')}"
-            )
+            value = columns[0] if len(columns) == 1 else list(columns)
+            lines.append(f"{name}: {dump(value)}  # {content.reasons.get(name, 'its name')}")
     given = {
         key: getattr(table_map, key) for key in ("percent", "fraction", "fill", "missing", "unnest", "header", "sheet")
     }
