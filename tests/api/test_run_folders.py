@@ -93,7 +93,8 @@ def test_a_report_is_not_written_among_the_results_it_reads(tmp_path):
     """Of two benchmarks, both.html is the folder both, which has the tables."""
     (tmp_path / "both").mkdir()
     for name in ("one", "two"):
-        (tmp_path / "both" / f"{name}.csv").write_text("model,question,score\nm,1,1\nm,2,0\nn,1,1\nn,2,1\n")
+        rows = "".join(f"{name},{row}\n" for row in ("m,1,1", "m,2,0", "n,1,1", "n,2,1"))
+        (tmp_path / "both" / f"{name}.csv").write_text(f"benchmark,model,question,score\n{rows}")
     with pytest.raises(InputError, match=r"both.html: of several benchmarks this is the folder .*both, which has res"):
         hs.report(tmp_path / "both", tmp_path / "both.html")
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["one.csv", "two.csv"]

@@ -93,7 +93,7 @@ def find_shape(
         return ("generations" if numbers == "score" else "cells"), ()
     if numbers == "score" and options.by_variant:
         return "generations", ()
-    if options.texts and find_alias("completion", names):
+    if options.texts and ("completion" in columns or find_alias("completion", names)):
         return "generations", ()
     if not numbers:
         return "models", _find_models(rows, found, where, options)
@@ -304,9 +304,9 @@ def _list_melted(rows: duckdb.DuckDBPyRelation, found: FoundColumns, shape: Shap
     names = [name for name in rows.columns if name in names]
     values = describe_columns(rows, names)
     if row_name not in found.columns and row_name != "question":
-        found.columns[row_name] = (names[0],)
-        found.reasons[row_name] = f"the first column, as each row is a {row_name}"
-        names = names[1:]
+        is_id = "question" in found.columns and found.reasons["question"] != "you named it"
+        found.columns[row_name] = found.columns.pop("question") if is_id else (names.pop(0),)
+        found.reasons[row_name] = f"the {'id' if is_id else 'first column'}, as each row is a {row_name}"
     melted = [name for name in names if values[name].is_score]
     if not melted:
         raise InputError("no column has scores", where=where, remedy=f"the columns are {_list(rows.columns)}")
@@ -373,7 +373,8 @@ def refuse_no_score(
 ) -> InputError:
     """Return the refusal of a table without a column for the score, with the column that may be one."""
     names = list(rows.columns)
-    pair = {name: find_alias(name, names) for name in ("completion", "target")}
+    named = options.map.columns
+    pair = {name: named[name][0] if name in named else find_alias(name, names) for name in ("completion", "target")}
     answer = find_alias("answer", names)
     if {"model_a", "model_b"} <= {name.lower() for name in names}:
         what = "each row compares two models, and has no score of one"
@@ -385,10 +386,11 @@ def refuse_no_score(
     ids = {normalise_name(alias) for alias in ALIASES["question"]}
     candidates = [name for name in candidates if normalise_name(name) not in ids]
     candidates = [name for name in candidates if values[name].scale != "other"] or candidates
-    if pair["target"] is not None and (pair["completion"] or answer) and not candidates:
-        what = f"no column for the score; {pair['completion'] or answer!r} has answers and {pair['target']!r} the right ones"
-        remedy = "howsure rescore scores them"
-        return InputError(what, where=where, remedy=remedy, code="no-score", options=("rescore", where))
+    completion = pair["completion"] or (answer if pair["target"] or "model" in found.columns else None)
+    if completion is not None and not candidates:
+        what = f"no column for the score; {completion!r} has answers"
+        remedy = "howsure rescore scores them, and howsure preview names a scorer"
+        return InputError(what, where=where, remedy=remedy, code="no-score", options=("preview", where))
     if not candidates and "question" in found.columns and (pair["target"] or answer) and not pair["completion"]:
         what = f"questions and answers ({pair['target'] or answer!r}), and no score"
         remedy = "these are questions to ask: howsure init writes the experiment"
