@@ -15,7 +15,7 @@ from howsure.api import file_preview
 from howsure.cli import cli
 from howsure.errors import InputError
 
-SAME_IDS = pytest.mark.filterwarnings("ignore:.*have the same question ids:howsure.errors.HowsureWarning")
+NAMED_BY_PATHS = pytest.mark.filterwarnings("ignore:.*are named by their paths:howsure.errors.HowsureWarning")
 EXAMPLES = Path(__file__).parents[1] / "logs/examples/promptfoo"
 
 
@@ -41,7 +41,7 @@ def test_the_command_line_prints_it(tmp_path):
     result = CliRunner().invoke(cli, ["preview", str(path)])
     assert result.exit_code == 0
     assert "2 models (a, b), 2 questions (1, 2), 4 scores with mean 0.75" in " ".join(result.output.split())
-    assert "a column per model" in result.output
+    assert "shape models" in result.output
     assert f"howsure score '{path}'" in result.output
 
 
@@ -49,25 +49,25 @@ def test_the_columns_of_a_wide_table_are_what_they_hold(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("id,gpt-4,llama,remark\nq1,1,0,x\nq2,0,0,y\nq3,1,1,z\nq4,0,1,z\n")
     result = hs.preview(path)
-    expected = ["question", "score of model gpt-4", "score of model llama", "-"]
+    expected = ["question", "score of a model", "score of a model", "-"]
     assert result["taken_as"].tolist() == expected
-    assert result["remark"].tolist() == ["", "", "", "not used"]
-    assert result.lines[0] == "4 rows of a table"
+    assert result["reason"].tolist()[1:] == ["shape models", "shape models", "drop: you said so"]
+    assert "4 rows of a table" in result.lines
     path.write_text("model,q1,q2\na,1,0\nb,1,1\nc,0,0\n")
-    result = hs.preview(path)
-    assert result["taken_as"].tolist() == ["model", "score of question q1", "score of question q2"]
+    result = hs.preview(path, shape="questions")
+    assert result["taken_as"].tolist() == ["model", "score of a question", "score of a question"]
     assert result.lines[0] == "3 rows of a table"
 
 
 def test_the_question_of_a_turn_is_taken_as_the_question(tmp_path):
-    """The column is a part of each question's name: the preview had it as not used, beside questions named by it."""
+    """The preview shows the table as the command of its refusal reads it."""
     path = tmp_path / "turns.csv"
     path.write_text("model,id,turn,score\nm,1,1,9\nm,1,2,7\nm,2,1,8\nm,2,2,3\n")
     shown = hs.preview(path)
     assert dict(zip(shown["column"], shown["taken_as"], strict=True)) == {
         "model": "model",
         "id": "question",
-        "turn": "turn",
+        "turn": "question",
         "score": "score",
     }
     assert "4 questions" in str(shown)
@@ -78,13 +78,12 @@ def test_a_file_of_questions_is_to_be_asked_and_an_experiment_to_be_run(tmp_path
     path.write_text(
         '{"id": "a", "question": "2 + 2?", "answer": "4"}\n{"id": "b", "question": "3 + 3?", "answer": "6"}\n'
     )
-    with pytest.raises(
-        InputError, match="no column for 'score'; .* the questions of a file: howsure init --benchmark FILE"
-    ):
+    with pytest.raises(InputError, match="howsure init") as caught:
         hs.preview(path)
+    assert (caught.value.code, caught.value.options) == ("no-score", ("init", "--benchmark", str(path)))
     # Where models are named, the answers are theirs.
     path.write_text('{"model": "m", "question": "2 + 2?", "answer": "4"}\n')
-    with pytest.raises(InputError, match="answers of models in 'answer' are scored by howsure rescore") as caught:
+    with pytest.raises(InputError, match="howsure rescore") as caught:
         hs.preview(path)
     assert "init" not in str(caught.value)
     experiment = hs.init(tmp_path / "exp.yaml")
@@ -104,11 +103,12 @@ def test_a_table_of_a_folder_that_cannot_be_read_is_left_out_with_a_line(tmp_pat
     """It ended the preview, where score leaves it out; alone in its folder, or named itself, it is an error."""
     (tmp_path / "a.csv").write_text("model,score\nx,.4\ny,.5\n")
     for path in (tmp_path, tmp_path / "a.csv"):
-        with pytest.raises(InputError, match="no column for 'question'"):
+        with pytest.raises(InputError) as caught:
             hs.preview(path)
+        assert caught.value.code == "totals"
     (tmp_path / "b.csv").write_text("model,question,score\nx,1,1\ny,1,0\n")
     shown = hs.preview(tmp_path)
-    assert "a.csv: left out: no column for 'question'" in " ".join(str(shown).split())
+    assert "a.csv: left out: each row is the mean of a model" in " ".join(str(shown).split())
     assert "benchmark b: 2 models" in str(shown)
 
 
@@ -124,10 +124,10 @@ def test_run_folders_and_logs_are_described_in_a_few_lines(tmp_path):
     assert any(line.startswith("benchmark ") for line in result.lines)
 
 
-@SAME_IDS
+@NAMED_BY_PATHS
 def test_a_folder_is_described_as_a_whole(tmp_path):
-    (tmp_path / "a.csv").write_text("model,question,score\na,1,1\na,2,0\n")
-    (tmp_path / "b.csv").write_text("model,question,score\nb,1,1\nb,2,1\n")
+    (tmp_path / "a.csv").write_text("benchmark,model,question,score\nsums,a,1,1\nsums,a,2,0\n")
+    (tmp_path / "b.csv").write_text("benchmark,model,question,score\nsums,b,1,1\nsums,b,2,1\n")
     (tmp_path / "other.csv").write_text("benchmark,model,question,score\nother,b,x,1\n")
     shutil.copy(next(EXAMPLES.glob("*.json")), tmp_path / "log.json")
     result = hs.preview(tmp_path)
@@ -139,7 +139,7 @@ def test_a_folder_is_described_as_a_whole(tmp_path):
     assert result.command == f"howsure score {tmp_path}"
 
 
-@SAME_IDS
+@NAMED_BY_PATHS
 def test_a_folder_of_completions_is_to_be_rescored_and_one_with_scores_is_scored(tmp_path):
     (tmp_path / "b.csv").write_text("model,question,completion,target\nb,1,12,12\nb,2,3,4\n")
     (tmp_path / "c.csv").write_text("model,question,completion,target\nc,1,12,12\nc,2,3,4\n")
@@ -150,7 +150,7 @@ def test_a_folder_of_completions_is_to_be_rescored_and_one_with_scores_is_scored
     assert sum("and no score" in line for line in result.lines) == 2
 
 
-@SAME_IDS
+@NAMED_BY_PATHS
 @pytest.mark.parametrize("limit", [4, pytest.param(100, marks=pytest.mark.long)])
 def test_of_a_large_folder_the_first_hundred_files_are_read(tmp_path, monkeypatch, limit):
     assert file_preview._N_READ == 100
@@ -184,9 +184,10 @@ def test_completions_without_scores_are_to_be_rescored(tmp_path, target, action)
     what = "benchmark gpt: 1 model (gpt), 3 questions (q0, q1, q2), completions in column 'completion', and no score"
     assert what in result.lines
     assert any("no column for the target" in line for line in result.lines) == (target is None)
-    assert any("it is called 'gpt', after its file or folder" in line for line in result.lines)
-    with pytest.raises(InputError, match="howsure rescore scores the completions in 'completion'; if there are scores"):
+    assert any("no column names the model: it is called 'gpt'" in line for line in result.lines)
+    with pytest.raises(InputError, match="howsure rescore") as caught:
         hs.score(path)
+    assert caught.value.code == "no-score"
 
 
 def test_completions_under_another_name_are_previewed(tmp_path):

@@ -93,7 +93,7 @@ def test_the_table_against_the_oracles(rows, table):
 
 def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     """By hand: a mean of .505 ± .005 needs one variant, its variance two; .1 to .6 in steps of .1 all six."""
-    code, out, err = howsure("variants", wide, "--wide")
+    code, out, err = howsure("variants", wide, "--shape", "variants")
     assert (code, err) == (0, "")
     shown = {line.split()[0]: line for line in out.splitlines()[1:4]}
     assert "not reached" in shown["wild"]
@@ -101,20 +101,20 @@ def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     words = " ".join(out.split())
     assert "n_star is not reached below the number of reference variants" in words
     assert "what is the prompt's and what is the questions' cannot be separated" in words
-    calm, same, wild = rows("variants", wide, "--wide")
+    calm, same, wild = rows("variants", wide, "--shape", "variants")
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 2, 2, None)
     assert "n_star is not reached" in wild["note"]
     assert calm["var_variant"] is None
-    _, text, _ = howsure("variants", wide, "--wide", "--format", "csv")
+    _, text, _ = howsure("variants", wide, "--shape", "variants", "--format", "csv")
     assert [line["n_star"] for line in csv.DictReader(text.splitlines())] == ["2.0", "2.0", ""]
-    of_one = hs.read(wide, wide=True).cubes()[0].select(["calm"])
+    of_one = hs.read(wide, shape="variants").cubes()[0].select(["calm"])
     assert hs.variants(of_one).to_frame("polars")["n_star"].to_list() == [2]
 
 
 def test_epsilon_delta_and_level_are_used(rows, wide):
-    wild = rows("variants", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4")[-1]
+    wild = rows("variants", wide, "--shape", "variants", "--epsilon", "0.15", "--delta", "0.4")[-1]
     assert wild["n_star"] == max(oracle.n_star([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 0.15, 0.4))
-    assert rows("variants", wide, "--wide", "--level", "0.5")[-1]["low"] > wild["low"]
+    assert rows("variants", wide, "--shape", "variants", "--level", "0.5")[-1]["low"] > wild["low"]
 
 
 def test_shares_of_dimensions(rows, table):
@@ -201,22 +201,22 @@ def test_a_proxy_with_variants_that_the_other_model_lacks_is_checked_in_common_o
     scores = [f"v{i},{0.5 + 0.001 * (i % 3)},{'' if i > 5 else 0.6 + 0.001 * (i % 2)}" for i in range(12)]
     path = tmp_path / "part.csv"
     path.write_text("\n".join(["prompt,cheap,other", *scores]))
-    (row,) = rows("variants", str(path), "--wide", "--proxy", "cheap")
+    (row,) = rows("variants", str(path), "--shape", "variants", "--proxy", "cheap")
     assert row["n_variants"] == 6
     assert "n_star_proxy is of the variants that both models have" in row["note"]
-    (row,) = rows("variants", str(path), "--wide", "--proxy", "other")
+    (row,) = rows("variants", str(path), "--shape", "variants", "--proxy", "other")
     assert "both models have" not in row["note"]
 
 
 def test_a_proxy_is_checked(howsure, rows, wide):
     """By hand: of the wild model two variants are seldom within .01 of .35 (.3 and .4, .2 and .5, .1 and .6: 3 of 15)."""
-    same, wild = rows("variants", wide, "--wide", "--proxy", "calm")
+    same, wild = rows("variants", wide, "--shape", "variants", "--proxy", "calm")
     assert (same["n_star_proxy"], same["bounded"], same["chance"]) == (2, "yes", 0)
     assert (wild["bounded"], wild["chance"], wild["n_star"]) == ("no", pytest.approx(12 / 15), None)
-    calm, _ = rows("variants", wide, "--wide", "--proxy", "wild")
+    calm, _ = rows("variants", wide, "--shape", "variants", "--proxy", "wild")
     assert (calm["bounded"], calm["chance"], calm["n_star_proxy"]) == ("unknown", None, None)
     assert "it bounds nothing" in calm["note"]
-    _, out, _ = howsure("variants", wide, "--wide", "--proxy", "wild")
+    _, out, _ = howsure("variants", wide, "--shape", "variants", "--proxy", "wild")
     assert "n_star_proxy not reached" in out
 
 
@@ -257,9 +257,9 @@ def test_wrong_use_is_one_line_and_exit_code_2(howsure, table, tmp_path, case):
     command = [] if arguments[0] == "plan" else ["variants"]
     code, out, err = howsure(*command, *(places.get(a, a) for a in arguments))
     assert (code, out) == (2, "")
-    assert err.startswith("howsure: ")
-    assert err.count("\n") == 1
-    assert message in err
+    [line] = [line for line in err.splitlines() if "are named by their paths" not in line]
+    assert line.startswith("howsure: ")
+    assert message in line
 
 
 def test_a_benchmark_of_one_variant_is_left_out_and_told(howsure, table, tmp_path):
@@ -355,7 +355,7 @@ def test_a_pilot_that_was_read_twice_is_told_once(howsure, tmp_path):
     path.write_text("\n".join(["model,question,variant,score", *lines]) + "\n")
     code, _, err = howsure("plan", path, "--budget", "900")
     assert code == 0
-    assert err.count("no column 'generation'") == 1
+    assert err.count("40 cells have several rows that no column tells apart") == 1
     mixed = tmp_path / "prompts.csv"  # a prompt of its own for each question is no variant
     mixed.write_text(
         "model,question,prompt,generation,score\n"
@@ -403,21 +403,21 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
         if name != "paraphrase idx"
     }
     assert (len(table), len(models)) == TASKS[task]
-    found = rows("variants", path, "--wide", "--show", "moments")
+    found = rows("variants", path, "--shape", "variants", "--show", "moments")
     assert {row["model"]: (row["mean"], row["variance"], row["min"], row["max"]) for row in found} == {
         model: pytest.approx((statistics.mean(x), statistics.pvariance(x), min(x), max(x)))
         for model, x in models.items()
     }
     few = tmp_path / "few.csv"
     few.write_text("\n".join(path.read_text().splitlines()[:8]) + "\n")
-    for row in rows("variants", few, "--wide"):
+    for row in rows("variants", few, "--shape", "variants"):
         [star] = {max(oracle.n_star(models[row["model"]][:7], 0.01, 0.1))}
         assert row["n_star"] == (None if star == 7 else star), row["model"]
     few.write_text("\n".join(path.read_text().splitlines()[:41]) + "\n")
-    for row in rows("variants", few, "--wide", "--show", "sample-size")[::2]:
+    for row in rows("variants", few, "--shape", "variants", "--show", "sample-size")[::2]:
         star = oracle.n_star_of_counts([round(100 * score) for score in models[row["model"]][:40]], 1, 0.1)
         assert row["n_star"] == (None if star == 40 else star), row["model"]
-    [pair] = rows("variants", path, "--wide", "--a", "flan-t5-xl", "--b", "vicuna-13b")
+    [pair] = rows("variants", path, "--shape", "variants", "--a", "flan-t5-xl", "--b", "vicuna-13b")
     off = np.round(np.subtract(models["flan-t5-xl"], models["vicuna-13b"]), 6)
     against = off * np.sign(off.mean()) < 0
     # a tie counts half; to the last digit of a fit it may be none
@@ -430,7 +430,7 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
 def test_n_star_of_published_scores(rows):
     """A guarantee by seeded simulation: 20,000 orders of 170 variants, cut where the deviation of the mean is allowed."""
     path = paraphrases("BBH/navigate.csv")
-    found = {row["model"]: row for row in rows("variants", path, "--wide")}
+    found = {row["model"]: row for row in rows("variants", path, "--shape", "variants")}
     assert {model: row["n_star"] for model, row in found.items()} == NAVIGATE
     x = np.array([float(line["t0pp_acc"]) for line in csv.DictReader(path.read_text().splitlines())])
     orders = np.random.default_rng(5).permuted(np.tile(x, (20_000, 1)), axis=1)
@@ -523,10 +523,12 @@ def page_of(path):
 def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_path):
     """By hand: a column per model, or dimensions in columns; intervals, n* and effects are those of the command."""
     html = tmp_path / "wide.html"
-    code, _, err = howsure("report", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4", "--no-static", "-o", html)
+    code, _, err = howsure(
+        "report", wide, "--shape", "variants", "--epsilon", "0.15", "--delta", "0.4", "--no-static", "-o", html
+    )
     assert (code, err) == (0, "")
     page = page_of(html)
-    wild = rows("variants", wide, "--wide", "--epsilon", "0.15", "--delta", "0.4")[-1]
+    wild = rows("variants", wide, "--shape", "variants", "--epsilon", "0.15", "--delta", "0.4")[-1]
     assert f"wild 0.350 {wild['low']:.3f} to {wild['high']:.3f} – – –" in page
     assert "ε = 0.15, δ = 0.4." in page
     assert "Prompt variants 6" in page
@@ -543,7 +545,7 @@ def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_p
     )
     assert howsure("report", bare, "--dimension", "tone", "--dimension", "shots", "--no-static", "-o", html)[0] == 0
     assert "Prompt variants 4" in page_of(html)
-    code, _, err = howsure("plan", wide, "--wide", "--a", "wild", "--width", "0.1")
+    code, _, err = howsure("plan", wide, "--shape", "variants", "--a", "wild", "--width", "0.1")
     assert (code, err.count("\n")) == (2, 1)
     assert "there is no noise to plan with: one question" in err
     [planned, *_] = rows("plan", table, "--dimension", "tone", "--dimension", "shots", "--a", "big", "--width", ".4")

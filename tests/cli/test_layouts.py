@@ -74,7 +74,7 @@ def with_completions(folder):
 def completions_in_a_file_per_model(folder):
     for model in SCORES:
         rows = [
-            {"question_id": q, "prediction": "4" if s else "5", "gold": "4", "is_correct": 100 * s, "sample": g}
+            {"question_id": q, "prediction": "4" if s else "5", "gold": "4", "is_correct": 100 * s, "run": g}
             for m, q, g, s in ROWS
             if m == model
         ]
@@ -98,8 +98,10 @@ LAYOUTS = [
     completions_in_a_file_per_model,
     lists_of_scores,
 ]
+#: Layouts whose paths may be models or benchmarks: they are read where the benchmark is named.
+AMBIGUOUS = [a_folder_per_model]
 #: Layouts that are read every day, and whether the benchmark is named.
-EVERYDAY = [(a_folder_per_model, False), (completions_in_a_file_per_model, True)]
+EVERYDAY = [(a_folder_per_model, True), (completions_in_a_file_per_model, True)]
 
 
 def cells_of(data, **options):
@@ -126,6 +128,7 @@ EXPECTED = {model: {q: (2, float(sum(each))) for q, each in own.items()} for mod
         )
         for write in LAYOUTS
         for named in (False, True)
+        if named or write not in AMBIGUOUS
     ],
 )
 def test_all_commands_read_a_layout_alike(tmp_path, write, named, capsys):

@@ -127,12 +127,6 @@ def test_rejected_questions_are_left_out_of_everything(howsure, tmp_path):
     assert "2 of 6 questions left out" in (tmp_path / "page.html").read_text()
 
 
-def test_what_is_not_installed_or_not_there_is_one_line(howsure, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pyspark", None)
-    monkeypatch.setitem(__import__("sys").modules, "py4j", None)
-    monkeypatch.setitem(__import__("sys").modules, "py4j.protocol", None)
-    code, _, err = howsure("score", "rows.parquet", "--engine", "spark")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "PySpark is not installed; pip install 'howsure[spark]'" in err
+def test_what_is_not_there_is_one_line(howsure, tmp_path):
     code, _, err = howsure("review", tmp_path / "nothing", "--no-browser", "--port", "0")
     assert (code, err.count("\n")) == (2, 1)

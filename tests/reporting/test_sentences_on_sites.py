@@ -354,7 +354,7 @@ def write_scores_of_prompts(folder):
 def test_scores_of_whole_benchmarks_have_no_questions_and_the_pairs_of_the_pages(tmp_path):
     """Theory: paired t tests over prompts; the index said 1 question, 0 unsolved and 0 of 3 pairs of such files."""
     planted = write_scores_of_prompts(tmp_path)
-    data = hs.read([tmp_path / f"{name}.csv" for name in planted], wide=True)
+    data = hs.read([tmp_path / f"{name}.csv" for name in planted], shape="variants")
     path = hs.report(data, tmp_path / "site", static_figures=False)
     rows, matrix = tables_of(path.read_text())
     for name, scores in planted.items():

@@ -82,9 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _report_error(error: HowsureError, arguments: Sequence[str]) -> None:
-    """Print an error with the command that reads the input; with `--format json` a refusal is a record too."""
+    """Print an error with the command that reads the input; with `--format json` a refusal is a record too.
+
+    Its options are added to the command line; where they begin with another command, they are that one.
+    """
     options = getattr(error, "options", ())
-    command = shlex.join(["howsure", *arguments, *options]) if options else ""
+    given = arguments if options and options[0].startswith("-") else []
+    command = shlex.join(["howsure", *given, *options]) if options else ""
     print_error(f"{error}: {command}" if command else str(error))
     is_json = any(pair == ("--format", "json") for pair in pairwise(arguments)) or "--format=json" in arguments
     code = getattr(error, "code", "")

@@ -277,7 +277,8 @@ def find_sources(
     table_map = (TableMap() if map is None else read_map(map)).with_columns(columns or {})
     if shape is not None:
         table_map = replace(table_map, shape=shape)
-    options = _Options(table_map, scorer, generations, benchmark, model, scale, table_map.files or None)
+    layout = layout or table_map.files or None
+    options = _Options(table_map, scorer, generations, benchmark, model, scale, layout)
     check_no_mapping(given)
     is_one = isinstance(given, (str, PathLike)) or is_frame(given)
     each = [cast("str", given)] if is_one else list(cast("Iterable[str]", given))

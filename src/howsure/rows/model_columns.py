@@ -54,6 +54,8 @@ class _Candidates:
     names: list[str]
     values: Mapping[str, ColumnValues]
     n_rows: int
+    named: Mapping[str, Sequence[str]]
+    """Columns that the user named."""
     scores: list[str] = field(default_factory=list)
     """Columns of numbers, or of words that are scores."""
     texts: list[str] = field(default_factory=list)
@@ -89,7 +91,7 @@ def find_models(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, 
     beside = {*found.taken, *options.dimensions}
     names = [name for name in rows.columns if name not in beside]
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
-    table = _Candidates(rows, found, where, names, describe_columns(rows, names), n_rows)
+    table = _Candidates(rows, found, where, names, describe_columns(rows, names), n_rows, options.map.columns)
     _sort_columns(table)
     for check in _CHECKS:
         if (error := check(table)) is not None:
@@ -160,7 +162,7 @@ def _check_scores(table: _Candidates) -> InputError | None:
         character.isdigit() or character == "-" for name in table.models for character in table.bare[name]
     )
     if "model" in table.found.columns or len(table.models) < 2 or may_be_metrics:
-        return _build_no_score(table.rows, table.found, table.values, table.where)
+        return _build_no_score(table.rows, table.found, table.values, table.where, table.named)
     return None
 
 
@@ -261,11 +263,15 @@ _CHECKS: tuple[Callable[[_Candidates], InputError | None], ...] = (
 
 
 def _build_no_score(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, values: Mapping[str, ColumnValues], where: str
+    rows: duckdb.DuckDBPyRelation,
+    found: FoundColumns,
+    values: Mapping[str, ColumnValues],
+    where: str,
+    named: Mapping[str, Sequence[str]],
 ) -> InputError:
     """Return the refusal of a table without a column for the score, with the column that may be one."""
     names = list(rows.columns)
-    pair = {name: find_alias(name, names) for name in ("completion", "target")}
+    pair = {name: named[name][0] if name in named else find_alias(name, names) for name in ("completion", "target")}
     answer = find_alias("answer", names)
     if {"model_a", "model_b"} <= {name.lower() for name in names}:
         what = "each row compares two models, and has no score of one"
@@ -277,11 +283,11 @@ def _build_no_score(
     ids = {normalise_name(alias) for alias in ALIASES["question"]}
     candidates = [name for name in candidates if normalise_name(name) not in ids]
     candidates = [name for name in candidates if values[name].scale != "other"] or candidates
-    if pair["target"] is not None and (pair["completion"] or answer) and not candidates:
-        given = pair["completion"] or answer
-        what = f"no column for the score; {given!r} has answers and {pair['target']!r} the right ones"
-        remedy = "howsure rescore scores them"
-        return InputError(what, where=where, remedy=remedy, code="no-score", options=("rescore", where))
+    completion = pair["completion"] or (answer if pair["target"] or "model" in found.columns else None)
+    if completion is not None and not candidates:
+        what = f"no column for the score; {completion!r} has answers"
+        remedy = "howsure rescore scores them, and howsure preview names a scorer"
+        return InputError(what, where=where, remedy=remedy, code="no-score", options=("preview", where))
     if not candidates and "question" in found.columns and (pair["target"] or answer) and not pair["completion"]:
         what = f"questions and answers ({pair['target'] or answer!r}), and no score"
         remedy = "these are questions to ask: howsure init writes the experiment"

@@ -85,7 +85,9 @@ def find_shape(
             return "repeats", repeats
     if "question" in columns and numbers:
         return ("generations" if numbers == "score" else "cells"), ()
-    if (numbers == "score" and options.by_variant) or (options.texts and find_alias("completion", names)):
+    if (numbers == "score" and options.by_variant) or (
+        options.texts and ("completion" in columns or find_alias("completion", names))
+    ):
         return "generations", ()
     if not numbers:
         return "models", find_models(rows, found, where, options)
@@ -175,9 +177,9 @@ def _list_melted(rows: duckdb.DuckDBPyRelation, found: FoundColumns, shape: Shap
     names = [name for name in rows.columns if name in names]
     values = describe_columns(rows, names)
     if row_name not in found.columns and row_name != "question":
-        found.columns[row_name] = (names[0],)
-        found.reasons[row_name] = f"the first column, as each row is a {row_name}"
-        names = names[1:]
+        is_id = "question" in found.columns and found.reasons["question"] != "you named it"
+        found.columns[row_name] = found.columns.pop("question") if is_id else (names.pop(0),)
+        found.reasons[row_name] = f"the {'id' if is_id else 'first column'}, as each row is a {row_name}"
     melted = [name for name in names if values[name].is_score]
     if not melted:
         raise InputError("no column has scores", where=where, remedy=f"the columns are {list_names(rows.columns)}")
