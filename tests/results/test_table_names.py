@@ -198,17 +198,6 @@ def test_counted_ids_with_other_targets_are_other_benchmarks(tmp_path):
     assert content(hs.read(tmp_path / "run", scorer="exact")) == {"gsm8k": (("gpt",), 10), "mmlu": (("gpt",), 10)}
 
 
-def test_a_column_system_names_the_model_unless_it_holds_prompts(tmp_path):
-    rows = [{"system": name, "id": i, "passed": 1} for name in ("GPT-4o + tools", "Llama 3 (8B)") for i in range(4)]
-    write(tmp_path / "x.csv", rows)
-    assert content(hs.read(tmp_path / "x.csv")) == {"x": (("GPT-4o + tools", "Llama 3 (8B)"), 4)}
-    for prompt in ("You are a helpful assistant.", "Think first\nthen answer", "", None):
-        write(tmp_path / "y.jsonl", [{"system": prompt, "id": i, "passed": i % 2} for i in range(4)])
-        assert content(hs.read(tmp_path / "y.jsonl")) == {"y": (("y",), 4)}
-    write(tmp_path / "z.jsonl", [{"system": "Answer.", "model": "m", "id": i, "passed": 1} for i in range(4)])
-    assert content(hs.read(tmp_path / "z.jsonl")) == {"z": (("m",), 4)}
-
-
 def test_ids_that_pandas_wrote_as_floats_are_those_of_the_other_file(tmp_path):
     (tmp_path / "ids").mkdir()
     (tmp_path / "ids/a.csv").write_text("question_id,score\n1.0,1\n2.0,0\n3.0,1\n")

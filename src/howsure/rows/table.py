@@ -38,7 +38,7 @@ from howsure.rows.sql import (
     write_cell_sums_sql,
     write_text_sql,
 )
-from howsure.rows.words import ALIASES, RUN_WORDS, TASK_NAMES, TEXTS, find_alias, normalise_name
+from howsure.rows.words import ALIASES, METRIC_NAMES, RUN_WORDS, TASK_NAMES, TEXTS, find_alias, normalise_name
 from howsure.stats.core.cube import ALL_QUESTIONS, Cube
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ _MOST_TASKS = 50
 _MAX_EXAMPLE = 40
 #: Columns with the text of a question that has an id.
 _TEXTS_OF_ID = frozenset({"question", "questiontext", "problem"})
+#: Columns that every table has after it is read, so a dimension cannot have one of these names.
+_RESERVED = frozenset({*_NAMES, "score", "n", "total", "total_sq", "cluster"})
 #: Texts that may also have another of our names.
 _SHARED_TEXTS = {"text": {"question", "variant"}, "answer": {"answer"}}
 
@@ -353,6 +355,7 @@ def _name_rows(
     table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
     if shape == "generations":
         _refuse_totals(table, found, where)
+        _note_other_scores(rows, found, where, options, note)
     score = found.first("score")
     if score is not None and shape != "cells":
         percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
@@ -361,6 +364,19 @@ def _name_rows(
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
     return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+
+
+def _note_other_scores(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions, note: Noter
+) -> None:
+    """Note columns that are called like a score too, where the user named none."""
+    score = found.first("score")
+    if score is None or found.reasons["score"] == "you named it" or options.scorer is not None:
+        return
+    aliases = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
+    others = [name for name in rows.columns if normalise_name(name) in aliases and name not in found.taken]
+    if others:
+        note(Note("other-scores", where, facts={"column": score, "others": ", ".join(others), "first": others[0]}))
 
 
 def _write_numbers(
@@ -456,13 +472,16 @@ def _write_dimensions_sql(
     columns: Mapping[str, Sequence[str]], dimensions: Sequence[str], types: ColumnTypes
 ) -> dict[str, str]:
     """Return SQL for the values of the variants; without a column for it, each combination of values is a variant."""
-    values = {
-        one: f"coalesce(nullif(trim({write_text_sql(one, types)}), ''), '(empty)')"
-        for one in dimensions
-        if one in types
-    }
-    if unknown := [one for one in dimensions if one not in types]:
-        raise UnknownNameError("column", unknown[0], types, where="--dimension")
+    by_key = {normalise_name(name): name for name in reversed(list(types))}
+    values = {}
+    for one in dimensions:
+        column = one if one in types else by_key.get(normalise_name(one))
+        if column is None:
+            raise UnknownNameError("column", one, types, where="--dimension")
+        if normalise_name(one) in _RESERVED:
+            remedy = "name a column with the values of the prompts"
+            raise InputError("it is not a dimension of a prompt", where=f"--dimension {one!r}", remedy=remedy)
+        values[one] = f"coalesce(nullif(trim({write_text_sql(column, types)}), ''), '(empty)')"
     if not values or "variant" in columns:
         return values
     parts = [value if len(values) == 1 else f"{quote_text(one + '=')} || {value}" for one, value in values.items()]
