@@ -38,7 +38,7 @@ def test_items_are_scored_by_the_graders(tmp_path, form):
 def test_a_page_of_several_is_said_to_be_one():
     results = hs.read(EXAMPLE)
     results.cells()
-    assert any("one page of several" in line for line in results.notes())
+    assert any("one page of several" in note.text for note in results.notes())
 
 
 def test_an_item_with_an_error_is_missing(tmp_path):
