@@ -10,11 +10,13 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from helpers.repository_modules import module
 
 import howsure as hs
 from howsure.cli import cli
+from howsure.logs.spec import Spec, SpecReader
 from howsure.sample.experiment import load_experiment
 from howsure.stats import scores
 
@@ -99,16 +101,20 @@ def test_the_test_of_the_page_on_the_gate_passes():
     assert f"{len(calls)} successes in a row show .9" in text.replace("\n", " ")
 
 
-def test_the_readers_that_the_page_on_logs_shows_read_a_log(tmp_path, monkeypatch):
-    samples = [{"id": f"q{i}", "text": "A", "score": i % 2, "scores": {"accuracy": i % 2}} for i in range(10)]
-    log = {"my_version": 1, "id": "r", "task": "sums", "model": "m", "samples": samples, "accuracy": 0.5}
+def test_the_reader_and_the_description_that_the_page_on_logs_shows_read_a_log(tmp_path, monkeypatch):
+    samples = [{"id": f"q{i}", "text": "A", "score": i % 2, "passed": bool(i % 2)} for i in range(10)]
+    log = {"my_version": 1, "id": "r", "task": "sums", "model": "m", "samples": samples, "config": {"model": "m"}}
     (tmp_path / "log.json").write_text(json.dumps(log))
-    blocks = [block for block in list_python("docs/logs.md") if "class MyReader" in block]
-    assert len(blocks) == 2
-    for block in blocks:
-        names = {}
-        exec(block, names)
-        monkeypatch.setattr("howsure.logs.list_readers", lambda reader=names["MyReader"]: iter([reader()]))
+    [block] = [block for block in list_python("docs/logs.md") if "class MyReader" in block]
+    names = {}
+    exec(block, names)
+    [text] = re.findall(
+        "```toml\n(.*?my_version.*?)```", (ROOT / "docs/logs.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    spec = msgspec.convert(tomllib.loads(text), Spec)
+    monkeypatch.setattr("howsure.logs._list_plugins", lambda: {"mine": "mine"})
+    for reader in (names["MyReader"](), SpecReader(spec)):
+        monkeypatch.setattr("howsure.logs._load", lambda _, reader=reader: reader)
         assert hs.score(tmp_path / "log.json")["score"].tolist() == [0.5]
 
 

@@ -26,9 +26,9 @@ class Case:
     """A case: its files, and what is right.
 
     `expect` has `means` (by system: words that occur in the label or the benchmark; "*" is the only one), `questions`
-    (of each system, over all benchmarks), `generations` (with a score, in all), `benchmarks` (their number) and `also`
-    (a list of other right readings); `refuse: true` says that a refusal needs no command. Without `means` only a
-    refusal is right.
+    (of each system, over all benchmarks), `generations` (with a score, in all), `benchmarks` (their number), `also`
+    (a list of other right readings) and `by_command` (readings that are right if a user has typed what the refusal
+    says); `refuse: true` says that a refusal needs no command. Without `means` only a refusal is right.
     """
 
     name: str
@@ -90,15 +90,24 @@ def _read_entry(entry: Mapping[str, Any], data: Path) -> Iterator[Case]:
         one = _fill(entry, values)
         if values:
             one["name"] += f" {' '.join(values)[:50].strip()}"
+        if isinstance(one.get("at_once"), list):
+            one["at_once"] = values[0] in one["at_once"]
         if "grid" in one:
             one["files"], one["expect"] = make_grid(**one.pop("grid"))
         if (shared := one.pop("shared", None)) is not None:
             if not (data / shared).exists():
                 continue
             one["copy"] = data / shared
+        files = {"results.csv": one.pop("csv")} if "csv" in one else one.get("files", {})
+        one["files"] = {name: _split_rows(text) if name.endswith(".csv") else text for name, text in files.items()}
         for key in ("paths", "options"):
             one[key] = tuple(map(str, one.get(key, ())))
         yield Case(**one, is_first=i == 0)
+
+
+def _split_rows(text: str) -> str:
+    """Return rows that stand in one line, with " | " between them, as lines."""
+    return text if "\n" in text else "".join(f"{row}\n" for row in text.split(" | "))
 
 
 def _fill(value: Any, values: Sequence[str]) -> Any:

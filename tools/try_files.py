@@ -7,7 +7,7 @@
 
 Each case runs in a new folder with its files. It ends in one of `ENDS`: a mean or a number of generations that is not
 the file's is WRONG, with a note or without. The command that a refusal prints is run, up to three of them. The exit
-code is 1 if a case is WRONG or a crash.
+code is 1 if a case is WRONG, also by such a command, or a crash.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from howsure.cli import main
 #: How a case ends. ALLOWED is a refusal without a command of what somebody could read; of REFUSED nobody could.
 AT_ONCE, BY_COMMAND, REFUSED, ALLOWED = "right at once", "right with the command", "refused rightly", "refused, allowed"
 OTHER_NAMES, NO_COMMAND, WRONG, CRASH = "other names", "no command that works", "WRONG", "crash"
-ENDS = (AT_ONCE, BY_COMMAND, REFUSED, ALLOWED, OTHER_NAMES, NO_COMMAND, WRONG, CRASH)
+WRONG_COMMAND = "WRONG by its command"
+ENDS = (AT_ONCE, BY_COMMAND, REFUSED, ALLOWED, OTHER_NAMES, NO_COMMAND, WRONG_COMMAND, WRONG, CRASH)
 GOOD = ENDS[:4]
 RIGHT = "right"
 #: Largest difference of two means that are one: expected.json has six decimals.
@@ -61,8 +62,8 @@ def find_command(out: str, err: str) -> list[str]:
     command = ""
     with contextlib.suppress(ValueError, TypeError, KeyError):
         command = json.loads(out)["error"]["command"]
-    if not command and "howsure score " in (line := (err.strip().splitlines() or [""])[-1]):
-        command = "howsure score " + line.rpartition("howsure score ")[2]
+    if not command and ": howsure " in (line := (err.strip().splitlines() or [""])[-1]):
+        command = "howsure " + line.rpartition(": howsure ")[2]
     with contextlib.suppress(ValueError):
         words = shlex.split(command)
         return words[1:] if words[:1] == ["howsure"] and words[1:2] in (["score"], ["rescore"]) else []
@@ -82,9 +83,10 @@ def try_case(case: Case) -> tuple[str, str]:
             if code == -1:
                 return CRASH, shown
             if code == 0:
-                end, why = judge(case.expect, json.loads(out))
-                end = ENDS[min(step, 1)] if end == RIGHT else end
-                return end, f"{shown}{why}"
+                end, why = judge(case.expect, json.loads(out), is_confirmed=step > 0)
+                if step > 0:
+                    end = {RIGHT: BY_COMMAND, WRONG: WRONG_COMMAND}.get(end, end)
+                return AT_ONCE if end == RIGHT else end, f"{shown}{why}"
             command = find_command(out, err)
             if not command or command == arguments:
                 break
@@ -94,13 +96,14 @@ def try_case(case: Case) -> tuple[str, str]:
         return ALLOWED if "means" in case.expect else REFUSED, shown
 
 
-def judge(expect: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def judge(expect: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], *, is_confirmed: bool) -> tuple[str, str]:
     """Return RIGHT, OTHER_NAMES or WRONG for the rows of `score`, and why."""
     read = [{**row, "n_questions": row.get("n_questions", row.get("n_scored"))} for row in rows]
     read = [{**row, "score": row.get("score", row.get("mean_score")), "model": str(row["model"])} for row in read]
     seen = "; ".join(f"{row['benchmark']} {row['model']}: {row['score']} ({row['n_questions']})" for row in read)
     end, why = _compare(expect, read) if "means" in expect else (WRONG, "it should be refused")
-    if end != RIGHT and any(_compare(one, read)[0] == RIGHT for one in expect.get("also", ())):
+    others = [*expect.get("also", ()), *(expect.get("by_command", ()) if is_confirmed else ())]
+    if end != RIGHT and any(_compare(one, read)[0] == RIGHT for one in others):
         return RIGHT, f"right in another way: {seen}"
     return end, f"{why}: {seen}"
 
@@ -178,7 +181,7 @@ def try_all() -> int:
         print(f"{counts[end]:6}  {end}")
     usual = [end == AT_ONCE for case, end, _ in results if case.at_once]
     print(f"usual files read right at once: {sum(usual)} of {len(usual)}")
-    return int(counts[WRONG] + counts[CRASH] > 0)
+    return int(counts[WRONG] + counts[WRONG_COMMAND] + counts[CRASH] > 0)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ __all__ = [
     "merge_notes",
     "note_omission",
     "read_templates",
-    "sort_by_severity",
     "warn",
 ]
 
@@ -155,11 +154,6 @@ def _merge(parts: list[Note]) -> Note:
     names = [name for part in parts for name in part.benchmarks] if all(part.benchmarks for part in parts) else []
     n = sum(part.n for part in parts)
     return replace(parts[0], benchmarks=tuple(dict.fromkeys(names)), n=n, parts=tuple(parts))
-
-
-def sort_by_severity(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes, the most severe first."""
-    return sorted(notes, key=lambda note: -note.template.severity)
 
 
 def as_note(line: str | Note) -> Note:

@@ -32,14 +32,14 @@ def one_table(folder):
 
 def a_file_per_model(folder):
     for model in SCORES:
-        rows = [(q, g, s) for m, q, g, s in ROWS if m == model]
-        (folder / f"{model}.csv").write_text("question_id,run,correct\n" + lines(rows))
+        rows = [(q, g, s, "4") for m, q, g, s in ROWS if m == model]
+        (folder / f"{model}.csv").write_text("question_id,run,correct,target\n" + lines(rows))
 
 
 def a_folder_per_model(folder):
     for model in SCORES:
         (folder / model).mkdir()
-        rows = [{"id": q, "seed": g, "passed": bool(s)} for m, q, g, s in ROWS if m == model]
+        rows = [{"id": q, "seed": g, "passed": bool(s), "target": "4"} for m, q, g, s in ROWS if m == model]
         (folder / model / "quiz.json").write_text(json.dumps(rows))
 
 

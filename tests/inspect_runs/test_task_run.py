@@ -164,9 +164,9 @@ def test_what_a_later_session_counts_replaces_the_counts_of_the_first(tmp_path, 
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
 
     def check(n_failed):
-        failed = [line for line in manifest.load(tmp_path / "exp").warnings if re.search("samples? failed", line)]
+        failed = [line for line in manifest.load(tmp_path / "exp").warnings if re.search("generations? failed", line)]
         assert len(failed) == 1
-        assert failed[0].startswith(f"m: {n_failed} samples failed")
+        assert failed[0].startswith(f"m: {n_failed} generations failed")
 
     check(2)
     code, _, err = finish(start(describe(tmp_path, generations=3, args=args)))
@@ -177,7 +177,7 @@ def test_what_a_later_session_counts_replaces_the_counts_of_the_first(tmp_path, 
 def test_samples_that_fail_are_missing_and_said(failed_run):
     folder, _, code, _, err = failed_run
     assert code == 0, err
-    assert "2 samples failed" in err
+    assert "2 generations failed" in err
     rows = read(folder / "exp", ["question", "score", "error"]).to_pylist()
     assert len(rows) == 4
     assert {row["question"] for row in rows if row["score"] is None} == {"q1", "q2"}

@@ -327,6 +327,7 @@ def is_json(file):
     return FileHead(file).kind == "json"
 
 
+@pytest.mark.filterwarnings("ignore:.*the text is not UTF-8:howsure.errors.HowsureWarning")
 @pytest.mark.parametrize(
     "content", [b"", b" \n", b"{", b"[]", b"3", b"null", b"[" * 10_000, b"\xff\xfe\x00", b"PK\x03\x04"]
 )
@@ -435,6 +436,7 @@ def damage(folder, data):
     shutil.rmtree(folder)
 
 
+@pytest.mark.filterwarnings("ignore:.*the text is not UTF-8:howsure.errors.HowsureWarning")
 @settings(max_examples=400, deadline=None, suppress_health_check=QUIET)
 @given(data=st.data())
 def test_damage(tmp_path_factory, data):

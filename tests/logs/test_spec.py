@@ -219,3 +219,10 @@ def test_predictions_of_opencompass_are_unscored(tmp_path):
     content = {str(i): {"origin_prompt": "p", "prediction": "x", "gold": "y"} for i in range(2)}
     rows, _ = read(write(tmp_path / "predictions" / "m" / "gsm8k.json", content))
     assert [(row.benchmark, row.model, row.status) for row in rows] == [("gsm8k", "m", "unscored")] * 2
+
+
+def test_further_texts_of_a_row_are_generations_that_nobody_scored(tmp_path):
+    lines = (EXAMPLES / "every_eval_ever" / "u_samples.jsonl").read_text().splitlines()
+    line = json.loads(lines[0]) | {"output": {"raw": ["x", "y", "z"]}, "error": None}
+    rows, _ = read(write(tmp_path / "u_samples.jsonl", [line]), texts=True)
+    assert [(row.completion, row.status) for row in rows] == [("x", "ok"), ("y", "unscored"), ("z", "unscored")]

@@ -1,10 +1,12 @@
 """SWE-bench: submissions, details and reports. REPORT is what swebench 5.0.2's make_run_report wrote for made runs."""
 
 import json
+import warnings
 
 import pytest
 
-from howsure.errors import InputError
+import howsure as hs
+from howsure.errors import HowsureWarning, InputError
 from howsure.logs import find_reader
 from howsure.logs.base import ReadOptions
 from howsure.logs.file_formats import FileHead
@@ -59,12 +61,16 @@ def scores(rows):
     return {question: row.score for question, row in rows.items()}
 
 
-def test_reports_of_one_name_go_by_their_folders(tmp_path):
-    for name in ("agent-one", "agent-two/run_3"):
-        path = tmp_path / name / "report.json"
+def test_reports_of_one_name_go_by_the_part_of_the_path_that_differs(tmp_path):
+    for n, name in enumerate(("acr-run-1", "acr-run-2", "acr-val-sbfl")):
+        path = tmp_path / name / "new_eval_results/report.json"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(REPORT))
-        assert {row.model for row in read(path)[0].values()} == {name.split("/")[0]}
+        path.write_text(json.dumps({**REPORT, "note": n}))
+        assert {row.model for row in read(path)[0].values()} == {"report"}  # nothing tells a file alone apart
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)
+        [cells] = hs.read(tmp_path).cells()
+    assert (cells.models, cells.n.max(axis=1).tolist()) == (("acr", "acr-val-sbfl"), [2, 1])
 
 
 def test_the_share_that_a_report_states_is_compared(tmp_path):

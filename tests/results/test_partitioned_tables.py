@@ -72,8 +72,8 @@ def test_several_tables_in_one_folder(tmp_path):
     for model in ("007", "llama"):
         rows = TABLE.filter(pc.equal(TABLE["model"], model)).drop_columns(["model"])
         write_parts(tmp_path / "exam" / model, rows, n=2)
-    with pytest.warns(HowsureWarning, match="read as one benchmark, 'exam'"):
-        [cells] = hs.read(tmp_path / "exam")
+    with pytest.warns(HowsureWarning, match="2 files are named by their paths: .*models 007, llama"):
+        [cells] = hs.read(tmp_path / "exam", benchmark="exam")
     assert (cells.models, cells.n.sum(axis=1).tolist()) == (("007", "llama"), [40, 40])
 
 
@@ -102,7 +102,10 @@ def test_parts_that_are_not_one_table_are_refused(tmp_path, damage, message):
 
 
 def test_names_that_only_look_like_parts_stay_tables_of_their_own(tmp_path):
-    """Files named by a person, part-1 and part-2 with other questions, are two benchmarks as before."""
+    """Files named by a person, part-1 and part-2 with other questions, may be one benchmark or two."""
     for i in (1, 2):
         (tmp_path / f"part-{i}.csv").write_text(f"model,question,score\na,q{i},1\na,r{i},0\n")
-    assert {cells.benchmark for cells in hs.read(tmp_path)} == {"part-1", "part-2"}
+    with pytest.raises(InputError, match="part-1, part-2 may be models or benchmarks"):
+        hs.read(tmp_path)
+    with pytest.warns(HowsureWarning, match="are they the same benchmark"):
+        assert len(hs.read(tmp_path, benchmark="whole").cells()[0].questions) == 4

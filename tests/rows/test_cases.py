@@ -126,7 +126,8 @@ def test_a_table_is_the_same_in_every_format(case, tmp_path):
     order = sorted(columns, key=lambda column: (len(column), column), reverse=True)
     options = read_options(case.options)
     read = {"as it is": read_cells(tmp_path / name, options)}
-    for form in ("csv", "jsonl", "parquet", "pandas", "polars", "pyarrow"):
+    is_nested = any(isinstance(value, dict | list) for values in columns.values() for value in values)
+    for form in ["csv", "jsonl", "parquet", "pandas", "polars", "pyarrow"][is_nested:]:  # csv holds no records
         path = (tmp_path / form / name).with_suffix(f".{form}")  # of the same stem, which may name the model
         path.parent.mkdir()
         given = write_form(form, {column: columns[column] for column in order}, path)

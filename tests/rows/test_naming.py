@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from howsure.errors import InputError
 from howsure.rows.naming import FileFacts, name_files
 
 CASES = yaml.safe_load((Path(__file__).parent / "naming_cases.yaml").read_text())
+#: Ids of the questions of the k-th benchmark b.
 IDS = {
-    "own": lambda b, k: [f"{b}-{i}" for i in range(9)],
-    "shared": lambda b, k: ["apples", "two trains", "well"],
-    "long": lambda b, k: ["How many apples are left?", "When do the trains meet?"],
-    "counted": lambda b, k: [str(i) for i in range(9)],
-    "sizes": lambda b, k: [str(i) for i in range(9 + 4 * k)],
+    "own": lambda b, _: [f"{b}-{i}" for i in range(9)],
+    "shared": lambda *_: ["apples", "two trains", "well"],
+    "long": lambda *_: ["How many apples are left?", "When do the trains meet?"],
+    "counted": lambda *_: [str(i) for i in range(9)],
+    "sizes": lambda _, k: [str(i) for i in range(9 + 4 * k)],
 }
 
 
@@ -56,14 +58,105 @@ def parse(options):
 )
 def test_conventions_of_folders(case):
     files, expected = make_files(case)
-    try:
-        names = name(files)
-    except InputError as error:
-        assert case["result"] == "refused", error
-        ways = [shlex.split(way) for way in error.remedy.removeprefix("say what they are: ").split(", or ")]
-        assert ways[0] == list(error.options)
-        read = [name(files, **parse(way)) for way in ways]
-        assert expected in read, error
+    if case["result"] == "right":
+        assert name(files) == expected
         return
-    assert names == expected
-    assert case["result"] == "right"
+    with pytest.raises(InputError) as caught:
+        name(files)
+    ways = [shlex.split(way) for way in caught.value.remedy.removeprefix("say what they are: ").split(", or ")]
+    assert (caught.value.code, list(caught.value.options)) == ("names", ways[0])
+    assert expected in [name(files, **parse(way)) for way in ways]
+
+
+def facts(path, **stated):
+    return FileFacts(f"/data/{path}", questions=frozenset(["1", "2", "3"]), **stated)
+
+
+BENCHMARK = {"benchmarks": frozenset({"b"})}
+
+
+def stated(model, **more):
+    return {"models": frozenset({model}), **BENCHMARK, **more}
+
+
+TARGETS = {"1": "x", "2": "y", "3": "z"}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        # what files state beats their paths
+        ([("x/a", stated("m")), ("y/b", stated("n"))], [(None, None, None)] * 2),
+        ([("gpt/law", {"models": frozenset({"m"})})], [("law", None, None)]),
+        # paths of other depths
+        (
+            [("gpt/law", BENCHMARK), ("o3/run1/law", BENCHMARK), ("o3/run2/law", BENCHMARK)],
+            [(None, "gpt", None), (None, "o3", 1), (None, "o3", 2)],
+        ),
+        # two parts that both differ with the model are one label
+        ([("gpt/azure", BENCHMARK), ("o3/vertex", BENCHMARK)], [(None, "gpt", None), (None, "o3", None)]),
+        (
+            [("gpt/cot", BENCHMARK), ("gpt/direct", BENCHMARK), ("o3/cot", BENCHMARK)],
+            [(None, "gpt/cot", None), (None, "gpt/direct", None), (None, "o3/cot", None)],
+        ),
+        # settings that differ
+        (
+            [("a", stated("m", settings={"adapter": None})), ("b", stated("m", settings={"adapter": "x"}))],
+            [(None, None, None)] * 2,
+        ),
+        # NAME=PATH
+        ([("a", {"label": "gpt"}), ("b", {"label": "o3"})], [("data", "gpt", None), ("data", "o3", None)]),
+        # other targets under the same ids
+        (
+            [("law", {"targets": TARGETS}), ("tax", {"targets": dict.fromkeys("123", "q")})],
+            [("law", "data", None), ("tax", "data", None)],
+        ),
+        # models in columns, which are not in doubt
+        ([("a", {"models": frozenset({"m"})}), ("b", {"models": frozenset({"n"})})], [("data", None, None)] * 2),
+    ],
+)
+def test_what_files_state(files, expected):
+    assert name([facts(path, **stated) for path, stated in files]) == expected
+
+
+def test_settings_are_in_the_label():
+    names, _ = name_files([facts(n, **stated("m", settings={"adapter": n})) for n in "ab"])
+    assert [one.renames for one in names] == [{"m": "m (adapter=a)"}, {"m": "m (adapter=b)"}]
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "message"),
+    [
+        ([("a", stated("m")), ("b", stated("m"))], "names", "files: {model: 0}"),
+        ([("2026-11-01", stated("m")), ("2026-11-02", stated("m"))], "names", "files: {generation: 0}"),
+        (
+            [("a", stated("m", content="1")), ("b", stated("n", content="1"))],
+            "equal-files",
+            "it has the same rows as /data/a",
+        ),
+        ([("results", BENCHMARK), ("results (1)", BENCHMARK)], "names", "may be models, or runs of fewer"),
+        ([("gpt", BENCHMARK), ("gpt_run2", BENCHMARK)], "names", "files: {generation: 0}"),
+        (
+            [("a", {"targets": TARGETS}), ("b", {"targets": {**TARGETS, **dict.fromkeys(map(str, range(30)), "t")}})],
+            "names",
+            "may be",
+        ),
+        (
+            [("x/a", {"models": frozenset("mn")}), ("x/b", {"models": frozenset("mn")})],
+            "names",
+            "files: {benchmark: 0}",
+        ),
+    ],
+)
+def test_what_is_refused(files, code, message):
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        name([facts(path, **stated) for path, stated in files])
+    assert caught.value.code == code
+
+
+def test_a_corrected_target_is_refused():
+    questions = frozenset(map(str, range(20)))
+    both = [dict.fromkeys(questions, "t"), dict.fromkeys(questions, "t") | {"3": "u"}]
+    with pytest.raises(InputError, match="1 of 20 questions have other targets than in /data/0.csv") as caught:
+        name([FileFacts(f"/data/{i}.csv", questions=questions, targets=own) for i, own in enumerate(both)])
+    assert caught.value.code == "other-targets"

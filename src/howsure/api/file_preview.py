@@ -12,8 +12,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from howsure.errors import HowsureWarning, InputError, describe_omission
+from howsure.errors import HowsureWarning, InputError
 from howsure.logs.log_source import LogSource
+from howsure.notes import as_note, note_omission
 from howsure.results.evaluations import Evaluations
 from howsure.results.sources import Source, TableSource, find_sources
 from howsure.rows.frames import is_frame
@@ -207,7 +208,7 @@ def _describe_tables(
         readable.append(source)
     if faults and not readable:
         raise faults[0]
-    return tables, readable, [f"{error.where}: {describe_omission(error)}" for error in faults]
+    return tables, readable, [f"{error.where}: {note_omission(error).text}" for error in faults]
 
 
 def _name_kind(source: Source) -> str:
@@ -243,10 +244,9 @@ def _describe_scores(sources: Sequence[Source], benchmark: str | None) -> list[s
             if n
             else f"benchmark {one.benchmark}: no score"
         )
-    messages = [str(one.message) for one in caught]
-    if len(sources) == 1:
-        messages = [message.removeprefix(f"{sources[0].path}: ") for message in messages]
-    return lines + messages
+    path = str(sources[0].path) if len(sources) == 1 else None
+    notes = [getattr(one.message, "note", None) or as_note(str(one.message)) for one in caught]
+    return lines + [note.text if note.where == path else str(note) for note in notes]
 
 
 def _describe_completions(content: TableContent, source: TableSource) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
@@ -35,7 +34,6 @@ __all__ = [
     "calibrate_scores",
     "describe_labels",
     "describe_positions",
-    "ignore_opinion",
     "judge_errors",
     "judge_noise",
     "measure_repeated_verdicts",
@@ -545,17 +543,12 @@ def _check_scales(judged: JudgedCompletions, labels: str | Path) -> None:
         raise InputError(what, where=str(labels), remedy=remedy)
 
 
-def ignore_opinion() -> AbstractContextManager[None]:
-    """Issue no note that scores are a judge's opinion, which people's labels correct here."""
-    return ignore_notes(_OPINION)
-
-
 def _select_questions(parts: Sequence[OfQuestions], data: CellsLike) -> list[OfQuestions]:
     """Return those of the benchmarks that are read, without the questions that reviewers rejected."""
     selected = _select_benchmarks(parts, data)
     if not isinstance(data, ReviewedEvaluations):
         return selected
-    with ignore_opinion():  # reading the cells says what is left out
+    with ignore_notes(_OPINION):  # reading the cells says what is left out
         questions = {cells.benchmark: set(cells.questions) for cells in data.cells()}
     return [part.keep_questions(questions.get(part.benchmark, ())) for part in selected]
 

@@ -22,7 +22,7 @@ from howsure.results.sources import check_no_mapping
 from howsure.safe_text import escape_control_characters
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import GATE_VERDICTS, GateVerdict, MeanClaim, MissingRule, check_choice
-from howsure.stats.core.results import Result, Results
+from howsure.stats.core.results import Result, Results, RowNotes
 from howsure.stats.gate import (
     AbsoluteGate,
     RateTest,
@@ -615,7 +615,7 @@ def describe_gate(gate: Gate, n_analyses: int = 1) -> Iterator[str]:
         }[gate.missing]
         verb = "generation of the baseline is" if gate.n_missing_baseline == 1 else "generations of the baseline are"
         yield f"  {gate.n_missing_baseline:,} {verb} missing, {how}."
-    for reason in filter(None, gate.reasons.split("; ")):
+    for reason in RowNotes(gate.reasons).sentences:
         yield f"  {reason[0].upper()}{reason[1:]}."
 
 

@@ -13,7 +13,7 @@ from howsure.api.report_facts import count_usage, list_facts
 from howsure.api.result_selection import ReviewedEvaluations, open_results, read_corrections, select_variant_cubes
 from howsure.benchmarks import is_inspect_task
 from howsure.errors import HowsureWarning, InputError
-from howsure.notes import Note, warn
+from howsure.notes import Note, ignore_notes, warn
 from howsure.results.evaluations import Evaluations, read
 from howsure.results.sources import Data
 from howsure.stats.core.cells import Cells
@@ -288,7 +288,7 @@ def report(
     >>> hs.report(frame, pathlib.Path(tempfile.mkdtemp(), "report.html")).name
     'report.html'
     """
-    from howsure.api.judged_results import ignore_opinion, warn_of_correction
+    from howsure.api.judged_results import warn_of_correction
     from howsure.reporting.figure_files import FigureStyle
     from howsure.reporting.report_data import ReportData, ReportOptions
     from howsure.reporting.site import prepare_output, write_report
@@ -306,7 +306,7 @@ def report(
         report_data = ReportData(cells)
     else:
         results = open_results(cast("Data | Evaluations", data), exclude)
-        with nullcontext() if calibrate is None else ignore_opinion():
+        with nullcontext() if calibrate is None else ignore_notes("judge-opinion"):
             report_data = _collect_report_data(results, texts=texts, labels=calibrate, notify=notify)
         if calibrate is not None:
             warn_of_correction(results, report_data.judges)

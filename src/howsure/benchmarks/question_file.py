@@ -168,7 +168,6 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
     parsed = parse_file_spec(spec)
     path = base / parsed.keys["file"]
     content = _read_bytes(path, parsed.keys["file"])
-    rows = read_rows(path, parsed.keys["file"])
     shot_rows: Iterable[PlacedRow] = ()
     if parsed.shots:
         name = parsed.keys.get("shots_file")
@@ -177,7 +176,7 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
             raise InputError("shots without shots_file", where="benchmark", remedy=remedy)
         _read_bytes(base / name, name)
         shot_rows = read_rows(base / name, name)
-    benchmark = build_benchmark(parsed, rows, shot_rows=shot_rows)
+    benchmark = build_benchmark(parsed, read_rows(path, parsed.keys["file"]), shot_rows=shot_rows)
     if not parsed.form.choice_fields:
         first_row = next(read_rows(path, parsed.keys["file"]), ("", {}))[1]
         for note in (
@@ -294,7 +293,6 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
     InputError
         When the file cannot be read, or has no field with a usual name for a key that is needed.
     """
-    _read_bytes(file, file.name)
     row = next(read_rows(file, file.name), None)
     if row is None:
         raise InputError("no questions", where=str(file), remedy="give a file with a row for each question")

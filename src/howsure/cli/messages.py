@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterable
 
 import click
 
 from howsure.errors import HowsureWarning
-from howsure.notes import Note, merge_notes, sort_by_severity
+from howsure.notes import Note, merge_notes
 from howsure.safe_text import escape_control_characters, escape_json, mask_secrets
 
 #: Longest line of an error or a warning, in characters; the middle of longer ones is left out.
@@ -44,25 +43,20 @@ class NotePrinter:
 
     def flush(self, *, as_json: bool = False) -> None:
         """Print the notes that wait; as JSON, they are one line of stderr, {"notes": [...]}."""
-        notes = sort_by_severity(note for note in self._waiting if note not in self._printed)
+        new = [note for note in self._waiting if note not in self._printed]
+        notes = sorted(new, key=lambda note: -note.template.severity)
         self._printed.update(notes)
         self._waiting.clear()
         if as_json:
-            _print_records(notes)
+            text = json.dumps({"notes": [note.to_record() for note in notes]}, ensure_ascii=False, default=str)
+            if notes:
+                _print_line(escape_json(mask_secrets(text)))
             return
         merged = merge_notes(notes)
         for note in notes if self.is_verbose else merged[:_N_PRINTED]:
             print_error(f"warning: {note}{f' [{note.code}]' * self.is_verbose}")
         if not self.is_verbose and len(merged) > _N_PRINTED:
             print_error(f"and {len(merged) - _N_PRINTED} more: --verbose")
-
-
-def _print_records(notes: Iterable[Note]) -> None:
-    """Print notes as one line of JSON on stderr, if there are any."""
-    if records := [note.to_record() for note in notes]:
-        text = json.dumps({"notes": records}, ensure_ascii=False, default=str)
-        with contextlib.suppress(OSError, ValueError):
-            print(escape_json(mask_secrets(text)), file=sys.stderr)
 
 
 def flush_notes(*, as_json: bool = False, stop_waiting: bool = False) -> None:
@@ -90,9 +84,14 @@ add_verbose = click.option(
 
 
 def print_error(line: str) -> None:
-    """Print a line on stderr, without characters that steer the terminal; do nothing if stderr is closed."""
+    """Print a line on stderr, without characters that steer the terminal."""
     text = escape_control_characters(mask_secrets(line))
     if len(text) > _LONGEST_LINE:  # a value that is quoted in it is a file of its own
         text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
+    _print_line(f"howsure: {text}")
+
+
+def _print_line(line: str) -> None:
+    """Print a line on stderr; do nothing if stderr is closed."""
     with contextlib.suppress(OSError, ValueError):
-        print(f"howsure: {text}", file=sys.stderr)
+        print(line, file=sys.stderr)

@@ -535,7 +535,7 @@ def print_result(result: Result, form: OutputFormat) -> None:
         import msgspec
 
         rows = [dict(zip(columns, row, strict=True)) for row in _list_rows(columns)]
-        text = msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()  # NaN becomes null
+        text = msgspec.json.format(msgspec.json.encode(rows, enc_hook=str), indent=2).decode()  # NaN becomes null
         if not text.isascii() or "\x7f" in text:  # msgspec escapes the control characters of ASCII but for this one
             text = escape_json(text)
         print(text)

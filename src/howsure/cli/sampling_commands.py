@@ -8,7 +8,6 @@ import functools
 import json
 import shlex
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,8 @@ from howsure.cli.options import (
     print_result,
     print_rows,
 )
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
+from howsure.notes import ignore_notes
 from howsure.safe_text import escape_json
 from howsure.stats.core.claims import COST_UNITS, MEAN_CLAIMS, CostUnit, MeanClaim
 
@@ -347,7 +347,6 @@ def run(
     """
     import howsure as hs
     from howsure.api.run_folders import name_folder, sample_experiment
-    from howsure.store.manifest import load as load_manifest
     from howsure.store.responses import read as read_rows
 
     folder = output or name_folder(experiment, simulate=simulate)
@@ -387,13 +386,8 @@ def run(
             experiment, folder, retry=retry is not None, shard=shard, simulate=simulate, lines=lines
         )
     if not json_lines and code != INTERRUPTED and read_rows(folder, ["model"]).num_rows:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", HowsureWarning)
+        with ignore_notes("run-warning"):  # printed by this run, or by an earlier one
             result = hs.score(folder, borrow=reference, claim=claim, level=level)
-        printed = load_manifest(folder).warnings  # by this run, or by an earlier one
-        for one in caught:
-            if not any(line in str(one.message) for line in printed):
-                warnings.warn(one.message, stacklevel=2)
         print_result(result, form)
     sys.exit(code)
 

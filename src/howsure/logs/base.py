@@ -91,13 +91,7 @@ class RowFields(TypedDict, total=False):
 
 
 class RowKey(NamedTuple):
-    """The key of a row, without the number of its generation.
-
-    Examples
-    --------
-    >>> RowKey("sums", "org/model", "q1").variant
-    'default'
-    """
+    """The key of a row, without the number of its generation."""
 
     benchmark: str
     model: str
@@ -144,7 +138,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool = True
     """Whether the run ended as it should."""
     is_named_by_path: bool = False
-    """Whether the only model has the name of the file, which states none; the paths of several logs give other names."""
+    """Whether the only model has the name of the file, which states none: the paths of several logs name them."""
 
     def identify(self, reader: str) -> LogIdentity:
         """Return what is equal for two logs of the same run; files of one run may hold a benchmark each."""
@@ -235,17 +229,10 @@ class LogReader(ABC):
         """
 
     def rows(self, path: Path, options: ReadOptions, note: Callable[[Note], None]) -> Iterator[LogRow]:
-        """Yield each generation once, in the order of the log; callers use this method, readers implement `read`.
+        """Yield each generation of one of `members` once; callers use this method, readers implement `read`.
 
-        Parameters
-        ----------
-        path
-            One of `members`.
-        options
-            The scorer and the columns, and whether texts are read.
-        note
-            Function that is called after the last row with each note on what the log does not contain, or could not be
-            read.
+        The function `note` is called after the last row, with each note on what the log does not contain, or could not
+        be read.
         """
         build = RowBuilder(path, options)
         yield from self.read(path, build)
@@ -271,8 +258,6 @@ class RowBuilder:
     is_named_by_path
         Whether the path gave the label of a model; see `LogInfo`.
 
-    Examples
-    --------
     >>> build = RowBuilder(Path("results.jsonl"), ReadOptions())
     >>> [build.row(RowKey("sums", "m", "q1"), score=score).generation for score in (1.0, 0.0)]
     [1, 2]
@@ -315,18 +300,9 @@ class RowBuilder:
         model: str = "",
         variants: Callable[[str], bool] | None = None,
     ) -> None:
-        """Compare the mean of the rows with a number that the program states; called before the first row.
+        """Compare the mean of the rows with a number that the program states, also in percent; called before them.
 
-        Parameters
-        ----------
-        name
-            What the program calls the number, such as "accuracy".
-        value
-            The number, also in percent; anything else is not compared.
-        benchmark, model
-            Those of the rows that it is the mean of; empty for all rows.
-        variants
-            Function that returns whether the rows of a variant are among them; None for all variants.
+        `benchmark`, `model` and `variants` say of which rows it is the mean; anything but a number is not compared.
         """
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if is_number and not self.options.superseded:
@@ -349,13 +325,6 @@ class RowBuilder:
         """Return the scorer to read: the one in the options, by its name or a part of it, or the first.
 
         A part of a name is the text between commas or slashes: "strict-match" of "exact_match,strict-match".
-
-        Raises
-        ------
-        InputError
-            When there are no scorers.
-        UnknownNameError
-            When the options name none of the scorers, or a part of several.
         """
         wanted = self.options.scorer
         if wanted is None and not scorers:
@@ -404,24 +373,11 @@ class RowBuilder:
     def row(
         self, key: RowKey, *, completion: str | None = None, generation: int | None = None, **fields: Unpack[RowFields]
     ) -> LogRow:
-        """Return a row.
+        """Return a row; raise InputError where its question has another target than before.
 
-        Parameters
-        ----------
-        key
-            The key of the row.
-        completion
-            The text, which is compared with other texts of the key; the row contains it only if texts are read.
-        generation
-            The number of the generation from 1; None for the next number of the key. If `--columns` makes one question
-            of several, a number that is already used is replaced by the next free one.
-        **fields
-            Other fields of the row; a target may be given although no texts are read, and is compared with others.
-
-        Raises
-        ------
-        InputError
-            When the question has another target than before.
+        A completion and a target are compared with others although no texts are read, and are in the row only then.
+        Without its number, a generation gets the next one of its key. If `--columns` makes one question of several, a
+        number that is already used is replaced by the next free one.
         """
         if generation is None:
             self.n_generations[key[:4]] += 1
@@ -454,7 +410,7 @@ class RowBuilder:
         if "question" in self.options.columns:
             return
         before = self._targets.setdefault((key.benchmark, key.question, key.variant), target)
-        if before is not target and before.split() != target.split():
+        if before != target and before.split() != target.split():
             one, other = (" ".join(text.split())[:40] for text in (before, target))
             raise InputError(
                 f"question {key.question!r} has the targets {one!r} and {other!r}: the id is of two questions",
@@ -596,13 +552,8 @@ def _field_names(record: Mapping[str, object], field: str) -> list[str]:
 def parse_score(value: object) -> float | None:
     """Return a score as a number, or None if there is no score: null, NaN, infinity or an empty text.
 
-    Raises
-    ------
-    ValueError
-        When the value is neither a number nor a known word, such as a list.
+    Anything that is neither a number nor a known word, such as a list, raises ValueError.
 
-    Examples
-    --------
     >>> parse_score("C"), parse_score(True), parse_score("0.5"), parse_score(float("nan"))
     (1.0, 1.0, 0.5, None)
     """
@@ -646,8 +597,6 @@ def format_choice(index: int) -> str:
 def list_messages(values: object) -> tuple[dict[str, str], ...] | None:
     """Return chat messages as roles and texts; a text is one message of the user, anything else None.
 
-    Examples
-    --------
     >>> list_messages([{"role": "user", "content": [{"type": "text", "text": "Hello"}]}])
     ({'role': 'user', 'content': 'Hello'},)
     """

@@ -67,13 +67,7 @@ def ignore_note(code: str, n: int = 0, **facts: object) -> None:
 
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as bytes, unpacked if it is gzip, whatever its name.
-
-    Raises
-    ------
-    OSError, EOFError
-        When a gzip file is damaged, or expands like none that holds results, while it is read.
-    """
+    """Open a file as bytes, unpacked if it is gzip; reading a damaged one raises OSError or EOFError."""
     with path.open("rb") as file:
         if file.read(2) != b"\x1f\x8b":
             file.seek(0)
@@ -107,13 +101,6 @@ def _list_members(path: Path, *_: int) -> list[zipfile.ZipInfo]:
 class FileHead:
     """The kind and the keys of a file or folder, each read when it is first used.
 
-    Attributes
-    ----------
-    path
-        A file or a folder.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "log.json")
@@ -228,13 +215,7 @@ def _find_keys(start: bytes) -> tuple[frozenset[str], bool]:
 
 
 def read_json(path: Path, shape: type[T]) -> T:
-    """Return the one JSON value of a file.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or its value has another shape.
-    """
+    """Return the one JSON value of a file; raise InputError where it cannot be read or has another shape."""
     try:
         with open_file(path) as file:
             return _decode(msgspec.json.Decoder(shape), file.read())
@@ -243,13 +224,7 @@ def read_json(path: Path, shape: type[T]) -> T:
 
 
 def read_json_lines(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
-    """Yield the record of each line; lines without such a record are left out and counted in a note.
-
-    Raises
-    ------
-    InputError
-        When there is no record at all.
-    """
+    """Yield the record of each line; lines without one are left out and noted, and an error where there is none."""
     decoder = msgspec.json.Decoder(shape)
     good, bad, first = 0, 0, ""
     try:
@@ -280,23 +255,8 @@ def read_json_array(path: Path, shape: type[T], note: AddNote, *, under: str = "
     """Yield each element of the array of a file, in constant memory; those that cannot be read are left out.
 
     The file was written with an indentation of two. No JSON text contains a bare line break, so the line that closes
-    an element is found without parsing the element. A file that was written in another way is read as one value.
-
-    Parameters
-    ----------
-    path
-        The file.
-    shape
-        The type of an element.
-    note
-        Function that takes the notes on records that could not be read.
-    under
-        The key of the array; empty where the file is the array.
-
-    Raises
-    ------
-    InputError
-        When there is no element that can be read.
+    an element is found without parsing the element. A file that was written in another way is read as one value. The
+    array is the file, or what it has under the key `under`.
     """
     decoder = msgspec.json.Decoder(shape)
     good, bad, first = 0, 0, ""
@@ -392,13 +352,7 @@ def _shorten(error: Exception) -> str:
 
 
 def read_csv(path: Path, note: AddNote) -> list[dict[str, object]]:
-    """Return the rows of a comma-separated file; a row that is cut short is left out and counted.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or two of its columns have one name.
-    """
+    """Return the rows of a comma-separated file; a row that is cut short is left out and noted."""
     limit = csv.field_size_limit(_FIELD_LENGTH)
     try:
         with open_file(path) as file:
@@ -422,13 +376,7 @@ def read_csv(path: Path, note: AddNote) -> list[dict[str, object]]:
 
 
 def hash_file(path: Path) -> str:
-    """Return a hash of the content of a file, or of the JSON files of a folder.
-
-    Raises
-    ------
-    InputError
-        When a file cannot be read.
-    """
+    """Return a hash of the content of a file, or of the JSON files of a folder."""
     digest = hashlib.sha256()
     try:
         for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:

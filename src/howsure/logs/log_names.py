@@ -148,7 +148,7 @@ def distinguish_logs(
 
 
 def label_models(logs: Sequence[LogInfo]) -> list[dict[str, str]]:
-    """Return a label for each model of each log, by the old one, so that a model under other conditions has another label.
+    """Return a label for each model of each log, by the old one, so that one under other conditions has another label.
 
     A label is the old one, followed by the decoding settings and the other conditions (arguments of the model, solver,
     grader) in which logs of the same benchmark differ.

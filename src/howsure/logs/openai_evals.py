@@ -27,6 +27,7 @@ from howsure.logs.base import RowBuilder, RowFields, as_mapping, encode_text, ge
 from howsure.logs.file_formats import DECODE_ERRORS, FileHead, open_file, read_json_lines
 from howsure.logs.record_reader import Record, RecordedRun, RecordReader, ReportedMean, get_text
 from howsure.logs.settings import list_conditions
+from howsure.logs.spec_functions import time as parse_time
 
 _EVENT_KEYS = {"run_id", "event_id", "sample_id", "type", "data"}
 #: Settings that influence the completions of a model; other settings of the command line may be secret keys.
@@ -280,16 +281,8 @@ class _Events:
             "endpoint_model": model if isinstance(model, str) else None,
             "prompt_tokens": n_read if place == 0 and isinstance(n_read, int) else None,
             "completion_tokens": n_written / n if isinstance(n_written, int) else None,
-            "created": _parse_time(made.source.get("created_at")),
+            "created": parse_time(made.source.get("created_at")),
         }
-
-
-def _parse_time(text: object) -> float | None:
-    """Return the time of an event in seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _format_time(text: object) -> str:

@@ -214,8 +214,6 @@ def _score_record(record: Record, scorer: str, program: str, build: RowBuilder) 
 def parse_records(values: object, build: RowBuilder) -> Iterator[Mapping[str, object]]:
     """Yield the records of a list; elements that are no records are left out and counted.
 
-    Examples
-    --------
     >>> build = RowBuilder(Path("results.json"), ReadOptions())
     >>> list(parse_records([{"id": 1}, "odd"], build)), [note.text for note in build.notes()]
     ([{'id': 1}], ['1 element is no record and is left out'])
@@ -233,8 +231,6 @@ def parse_records(values: object, build: RowBuilder) -> Iterator[Mapping[str, ob
 def get_text(record: object, *fields: str) -> str | None:
     """Return the first of these fields that has a value, as a text; None where there is none.
 
-    Examples
-    --------
     >>> get_text({"id": 7, "name": None}, "name", "id")
     '7'
     """
@@ -248,8 +244,6 @@ def get_text(record: object, *fields: str) -> str | None:
 def get_number(record: object, field: str) -> float | None:
     """Return a field that is a finite number, and None for anything else.
 
-    Examples
-    --------
     >>> get_number({"tokens": {"read": 3}}, "tokens.read"), get_number({"tokens": "3"}, "tokens")
     (3.0, None)
     """
@@ -266,8 +260,6 @@ def get_number(record: object, field: str) -> float | None:
 def hash_text(*parts: object) -> str:
     """Return a short hash of a question that has no id, so that all files agree on it.
 
-    Examples
-    --------
     >>> hash_text("How many?") == hash_text("How many?") != hash_text("How much?")
     True
     """
@@ -277,8 +269,6 @@ def hash_text(*parts: object) -> str:
 def find_last_reply(messages: object) -> str | None:
     """Return the last text that the assistant wrote in a conversation; None where there is none.
 
-    Examples
-    --------
     >>> find_last_reply([{"role": "assistant", "content": "7"}, {"role": "user", "content": "Thanks."}])
     '7'
     """

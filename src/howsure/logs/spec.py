@@ -415,7 +415,7 @@ class _FileReader:
             shared[f"${name}"] = self._read_beside(beside, each[0] if each else {})
         joined = {f"${name}": (join, self._read_join(join, shared)) for name, join in spec.join.items()}
         return [
-            {**record, **shared, **{name: found.get(_text(record, join.on)) for name, (join, found) in joined.items()}}
+            {**shared, **{name: found.get(_text(record, join.on)) for name, (join, found) in joined.items()}, **record}
             for record in each
         ]
 
@@ -680,7 +680,7 @@ class _FileReader:
 
 
 def _label_systems(systems: Mapping[str, Mapping[str, tuple[dict[str, object], list[Record]]]]) -> set[str]:
-    """Give generations of one model under several conditions in one file labels that say in which; return their names."""
+    """Label generations of one model under several conditions in one file by them; return the names of these."""
     in_labels: set[str] = set()
     for label, by_conditions in systems.items():
         each = list(by_conditions.values())

@@ -726,6 +726,8 @@ def every_eval_ever(records: _Records, shared: _Shared, _path: Path, build: RowB
     lines = list(records)
     shared["$n_records"] = len(lines)
     each = [line for line in lines if line.get("model_id") and line.get("sample_id") is not None]
+    if len(each) < len(lines):
+        build.note("log-left-out", len(lines) - len(each), what="model or sample")
     epochs: defaultdict[tuple[str, ...], list[tuple[float, tuple[str | None, ...]]]] = defaultdict(list)
     rows = []
     for line in each:
@@ -764,5 +766,5 @@ def every_eval_ever(records: _Records, shared: _Shared, _path: Path, build: RowB
                 "$completion": text,
                 "$answer": answer if isinstance(answer, str) else None,
                 "$unscored": bool(place) or is_reduced,
-                "$place": place,
+                "$nth": place,
             }

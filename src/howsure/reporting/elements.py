@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from howsure.reporting.formatting import format_count, join_names
-from howsure.stats.core.results import Columns
+from howsure.stats.core.results import Columns, RowNotes
 
 if TYPE_CHECKING:
     from howsure.reporting.charts.chart_elements import Chart
@@ -281,7 +281,7 @@ def describe_notes(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
 
     Examples
     --------
-    >>> list(describe_notes({"model": ["a", "a", "b"], "note": ["few; old", "", "few"]}))
+    >>> list(describe_notes({"model": ["a", "a", "b"], "note": [RowNotes("few", "old"), "", "few"]}))
     ['a and b: few', 'a: old']
     >>> list(describe_notes({"model_a": ["a", "a"], "model_b": ["b", "c"], "note": ["few", ""]}))
     ['a and b: few']
@@ -290,7 +290,7 @@ def describe_notes(columns: Mapping[str, Sequence[object]]) -> Iterator[str]:
     """
     rows_of: dict[str, list[int]] = {}
     for i, text in enumerate(columns.get("note", ())):
-        for note in filter(None, dict.fromkeys(str(text or "").split("; "))):
+        for note in RowNotes(text if isinstance(text, str) else "").sentences:
             rows_of.setdefault(note, []).append(i)
     for note, rows in rows_of.items():
         if "model_a" in columns and len(rows) == 1:

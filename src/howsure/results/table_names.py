@@ -74,12 +74,14 @@ def list_files_of_models(pattern: str, options: TableOptions, *, has_benchmark: 
         Whether the user named the benchmark.
     """
     files = match_pattern(pattern) if is_glob(pattern) else []
+    if len(files) < 2:
+        return []
     try:
-        found = set(describe_table(files[0], options).columns if len(files) > 1 else ())
+        found = set(describe_table(files[0], options).columns)
     except InputError:
         return []  # reading it says what is wrong
     is_one_table = "model" in found and ("benchmark" in found or has_benchmark)
-    return [] if len(files) < 2 or is_one_table else [Path(file) for file in files]
+    return [] if is_one_table else [Path(file) for file in files]
 
 
 def _describe_tables(sources: Sequence[TableSource]) -> Iterator[tuple[TableSource, FileFacts]]:

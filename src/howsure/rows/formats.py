@@ -194,16 +194,16 @@ def find_table_parts(folder: Path) -> str | None:
     """
     names = (f"part-{'[0-9]' * 5}*", "part.[0-9]*")
     patterns = ["/".join(["*=*"] * depth + [name]) for depth in range(4) for name in names]
-    found = {(one, "".join(part.suffixes[-1:])) for one in patterns for part in folder.glob(one) if is_table(part)}
-    if not found:
+    kinds = {(one, "".join(part.suffixes[-1:])) for one in patterns for part in folder.glob(one) if is_table(part)}
+    if not kinds:
         return None
     if (folder / "_delta_log").is_dir():
         remedy = "write it as plain Parquet, or give its frame to howsure.read"
         raise InputError("a Delta table may hold files that its log has removed", where=str(folder), remedy=remedy)
-    if len(found) > 1:
+    if len(kinds) > 1:
         remedy = "give the files of one write, by a pattern"
         raise InputError("files of several types or depths in one table", where=str(folder), remedy=remedy)
-    ((pattern, ending),) = found
+    ((pattern, ending),) = kinds
     return f"{escape_file_name(str(folder))}/{pattern}{ending}"
 
 
@@ -246,7 +246,7 @@ def sniff_format(path: Path) -> str | None:
     return "csv" if "\0" not in text and any(mark in text.partition("\n")[0] for mark in _DELIMITERS) else None
 
 
-def find_encoding(path: Path, *, whole: bool = True) -> str:
+def find_encoding(path: Path, *, is_whole: bool = True) -> str:
     """Return the encoding of a text: utf-8, utf-8-sig, utf-16, or cp1252 for all others.
 
     Where the whole file is looked at, a gzip that is damaged or expands too much raises OSError: see `open_unpacked`.
@@ -260,8 +260,8 @@ def find_encoding(path: Path, *, whole: bool = True) -> str:
         try:
             while data:
                 decoder.decode(data)
-                data = file.read(1 << 20) if whole else b""
-            decoder.decode(b"", final=whole)
+                data = file.read(1 << 20) if is_whole else b""
+            decoder.decode(b"", final=is_whole)
         except UnicodeDecodeError:
             return "cp1252"
         return "utf-8-sig" if is_marked else "utf-8"
@@ -332,6 +332,8 @@ def read_rows(path: Path, where: str = "", *, header: Header = None, sheet: str 
         While rows are read, when the file is not of its type; names the line.
     """
     where = where or str(path)
+    if path.exists() and not path.is_file():
+        raise InputError("a pipe or a device, not a file", where=where, remedy="write what it gives to a file")
     try:
         kind = _find_kind({path.name: path}, where)
         if kind == "csv":
@@ -348,11 +350,11 @@ def read_rows(path: Path, where: str = "", *, header: Header = None, sheet: str 
 
 def _open_text(path: Path, where: str = "") -> io.TextIOWrapper:
     """Open a text whose start is read or, where it has a name for notes, all of it."""
-    encoding = find_encoding(path, whole=bool(where))
+    encoding = find_encoding(path, is_whole=bool(where))
     if where and not encoding.startswith("utf-8"):
         name = "UTF-16" if encoding == "utf-16" else "Windows-1252"
         warn(Note("encoding", where, facts={"encoding": name}), stacklevel=4)
-    errors = "replace" if encoding == "cp1252" else "strict"
+    errors = "strict" if where and encoding != "cp1252" else "replace"
     return io.TextIOWrapper(open_unpacked(path), encoding=encoding, errors=errors, newline="")
 
 

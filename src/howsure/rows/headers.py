@@ -27,8 +27,8 @@ def choose_header(rows: Sequence[Sequence[str]], header: Header, where: str) -> 
         raise InputError("no header", where=where, remedy="give a table with a header and at least one row")
     *above, names = [list(rows[level]) for level in levels]
     if above:  # a blank cell above goes on with the one before it
-        filled = [list(itertools.accumulate(map(str.strip, row), _continue)) for row in above]
-        parts = itertools.zip_longest(*filled, map(str.strip, names), fillvalue="")
+        rows_above = [list(itertools.accumulate(map(str.strip, row), _continue)) for row in above]
+        parts = itertools.zip_longest(*rows_above, map(str.strip, names), fillvalue="")
         joined = [" ".join(filter(None, part)) for part in parts]
         # pandas writes the name of the index alone into the last row, below the names of the levels.
         names = [names[0], *joined[1:]] if names[0] and not any(names[1:]) else joined

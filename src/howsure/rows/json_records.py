@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
 from howsure.errors import InputError, first_line
 from howsure.rows.words import ALIASES, find_alias
@@ -27,7 +26,7 @@ def decode_json(text: str, place: str) -> object:
         raise InputError(f"not JSON: {first_line(error)}", where=place, remedy=remedy) from None
 
 
-def list_records(value: object, where: str) -> list[dict[str, Any]]:
+def list_records(value: object, where: str) -> list[dict[str, object]]:
     """Return the records of a JSON value.
 
     It is an array of records; an object with one such array, whose texts beside it are those of all records; an object

@@ -1,10 +1,10 @@
 """Name the benchmark, the model and the run of files: by what they state, by their questions, and by their paths.
 
 A name in a file beats its path. Of the parts of the paths only one that differs between the files can tell benchmarks,
-models or runs apart, and it is a run only where it is, or ends in, one of `RUN_WORDS` with a number. Files with the same
-ids and targets are of one benchmark, files with other ids of others. Files that count their questions alike, without
-targets or inputs, may be either: they are refused, unless a part of their paths goes with the number of questions and is
-crossed with another. A refusal names the option that reads the files. Nothing here reads one.
+models or runs apart, and it is a run only where it is, or ends in, one of `RUN_WORDS` with a number. Files with the
+same ids and targets are of one benchmark, files with other ids of others. Files that count their questions alike, and
+have neither targets nor inputs, may be either: they are refused, unless a part of their paths goes with the number of
+questions and is crossed with another. A refusal names the option that reads the files. Nothing here reads one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from os.path import commonprefix
+from itertools import combinations, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
@@ -202,31 +201,26 @@ class _Naming:
         self._refuse_equal_files()
         keys = self._name_benchmarks()
         labels = self._name_models(keys)
-        # A label that the user gave beats the names in the file.
-        own = [
-            {label: label} if label else {name: name for name in file.models or ()}
-            for label, file in self._pair(labels)
-        ]
-        settings = [dict.fromkeys(names, file.settings) for names, file in self._pair(own)]
+        named = [[label] if label else sorted(file.models or ()) for label, file in self._pair(labels)]
+        settings = [dict.fromkeys(own, file.settings) for own, file in self._pair(named)]
         renamed = label_by_settings([_as_names(key) for key in keys], settings)
         self._refuse_repeated_keys(keys, renamed)
         runs = sorted(set(self._runs))
         result = []
         for i, (label, file) in enumerate(self._pair(labels)):
-            new = {old: name for old, name in renamed[i].items() if name != old}
-            if label and file.models:
-                new = {
-                    old: renamed[i][label] if len(file.models) == 1 else f"{renamed[i][label]} {old}"
-                    for old in file.models
-                }
+            new = renamed[i]
+            if label and file.models:  # a name that the user gave beats those in the file
+                new = {old: new[label] + f" {old}" * (len(file.models) > 1) for old in file.models}
             run = self._runs[i]
             number = None if not run else run[0] if len(run) == 1 else runs.index(run) + 1
-            result.append(FileName(self._benchmarks[i], renamed[i][label] if label else None, new, number))
-        if len(files := self._files) > 1 and any(name.benchmark or name.model for name in result):
-            names = [_list({one[k] for one in result if one[k]} or {"as stated"}) for k in (0, 1)]
+            changed = {old: name for old, name in new.items() if old not in {name, label}}
+            result.append(FileName(self._benchmarks[i], renamed[i][label] if label else None, changed, number))
+        if any(label and not given for label, given in zip(labels, self._models, strict=True)):
+            benchmarks = _list({name.benchmark for name in result if name.benchmark}) or "as stated"
+            models = _list({name.model for name in result if name.model})
             n_runs = len(set(self._runs) - {()})
-            facts = {"benchmarks": names[0], "models": names[1], "runs": f", in {n_runs} runs" * bool(n_runs)}
-            self._notes.append(Note("paths-name-files", n=len(files), facts=facts))
+            facts = {"benchmarks": benchmarks, "models": models, "runs": f", in {n_runs} runs" * bool(n_runs)}
+            self._notes.append(Note("paths-name-files", n=len(result), facts=facts))
         return result, self._notes
 
     def _pair(self, values: Sequence[_T]) -> Iterator[tuple[_T, FileFacts]]:
@@ -237,7 +231,8 @@ class _Naming:
 
     def _read_paths(self) -> None:
         """Find the parts of the paths that differ, and the numbers of runs."""
-        n_shared = len(commonprefix([parts[:0:-1] for parts in self._parts]))
+        folders_above = zip(*(parts[:0:-1] for parts in self._parts), strict=False)
+        n_shared = len(list(takewhile(lambda names: len(set(names)) == 1, folders_above)))
         own = [parts[: len(parts) - n_shared] for parts in self._parts]
         if len({*map(len, own)}) > 1:  # folders at several depths are one part, without those of runs
             for i, parts in enumerate(own):
@@ -250,7 +245,7 @@ class _Naming:
             bases = self._split_runs([parts[part] for parts in own], others)
             for parts, base in zip(self._parts, bases, strict=True):
                 parts[part] = base
-            if len(set(bases)) > 1 and all(map(_OPAQUE.fullmatch, bases)):
+            if len(set(bases)) > 1 and all(_OPAQUE.fullmatch(base) for base in bases if base):
                 self._opaque.append(part)
             elif len(set(bases)) > 1:
                 self._axes.insert(0, _Axis(part, tuple(bases)))
@@ -284,63 +279,62 @@ class _Naming:
         """Return the names of each file that the user's layout gives, and set the numbers of runs."""
         named: list[dict[str, str]] = [{} for _ in self._files]
         for role, given in self._layout.items():
-            own = [0 if one == "name" else one for one in (given if isinstance(given, tuple | list) else (given,))]
+            own = [] if role == "path" else _list_parts(given)
             for i, file in enumerate(self._files):
-                if role == "path":
-                    continue
-                if not all(isinstance(one, int) and 0 <= one < len(file.parts) for one in own):
+                if any(not 0 <= one < len(file.parts) for one in own):
                     raise InputError(f"there is no part {given} of the path", where=file.path, remedy="change --map")
                 texts = [(file.parts if role == "generation" else self._parts[i])[one] for one in own]
                 if role != "generation" and self._layout.get("generation") == given:
                     texts = [match[1] if (match := _NUMBERED.fullmatch(text)) else text for text in texts]
-                named[i][role] = "/".join(texts)
+                named[i] |= {role: "/".join(texts)} if own else {}
         if "path" in self._layout:
-            for names, own in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
-                names.update(own)
+            for names, found in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
+                names.update(found)
         ordinals = sorted({names.get("generation", "") for names in named})
         for i, names in enumerate(named):
             if (text := names.get("generation")) is not None:
-                numbers = split_run(text)[1] or [int(n) for n in re.findall(r"\d+", text)[-1:]]
-                self._runs[i] = (*self._runs[i], *(numbers or [ordinals.index(text) + 1]))[-1:]
+                numbers = split_run(text)[1] or tuple(map(int, re.findall(r"\d+", text)))
+                self._runs[i] = numbers if len(numbers) == 1 else (ordinals.index(text) + 1,)
         return named
 
     def _match_pattern(self, pattern: str) -> list[dict[str, str]]:
-        """Return the names that a pattern of the ends of the paths gives: of the ways to divide them, the fewest names."""
+        """Return the names that a pattern of the ends of the paths gives: of the ways to divide them, the fewest."""
         pieces = re.split(r"\{(\w+)\}", pattern)
+        roles = pieces[1::2]
+        if len(set(roles)) < len(roles) or not set(roles) <= {*_ROLES, "generation"}:
+            remedy = "give {model}, {benchmark} and {generation}, each once"
+            raise InputError(f"files: path: {pattern}", where="--map", remedy=remedy)
         n, ways = pattern.count("/") + 1, list[list[dict[str, str]]]()
         for lazy in ("?", ""):
-            text = "".join(
-                f"(?P<{one}>[^/]+{lazy})" if k % 2 else re.escape(one).replace(r"\*", "[^/]*")
-                for k, one in enumerate(pieces)
-            )
+            texts = [re.escape(one).replace(r"\*", "[^/]*") for one in pieces]
+            texts[1::2] = [f"(?P<{role}>[^/]+{lazy})" for role in roles]
             ways.append([])
             for file, parts in zip(self._files, self._parts, strict=True):
                 ends = ["/".join(reversed(own[:n])) for own in (parts, file.parts)]
-                match = next(filter(None, (re.fullmatch(text, end) for end in ends)), None)
+                match = next(filter(None, (re.fullmatch("".join(texts), end) for end in ends)), None)
                 if match is None:
                     remedy = "change it in --map; * is any part of a path"
                     raise InputError(f"its path does not end like {pattern}", where=file.path, remedy=remedy)
                 ways[-1].append(match.groupdict())
         return min(ways, key=lambda own: len({item for names in own for item in names.items()}))
 
-    def _find_constant(self, *, is_model: bool = False) -> str:
-        """Return the nearest part of the paths that all files share, and that names something.
+    def _find_constant(self, places: Sequence[int] = (), *, is_model: bool = False) -> str:
+        """Return the nearest part of the paths that files share, and that names something.
 
         A model is rather named by a part that differs in the number of a run alone.
         """
-        columns = list(zip(*self._parts, strict=False))
-        numbered = [own for part, own in enumerate(columns) if is_model and own[0] != self._files[0].parts[part]]
+        own = [self._parts[i] for i in places or range(len(self._parts))]
+        first = self._files[places[0] if places else 0].parts
+        columns = list(zip(*own, strict=False))
+        numbered = [column for part, column in enumerate(columns) if is_model and column[0] != first[part]]
         for values in (*numbered, *columns):
             if len(set(values)) == 1 and values[0] and not _OPAQUE.fullmatch(values[0]):
-                return values[0]
-        return self._parts[0][0] or "table"
+                return str(values[0])
+        return own[0][0] or "table"
 
     def _list_axes(self, places: Sequence[int]) -> dict[int, list[str]]:
         """Return the parts that differ between some files, and that the layout does not name, with their values."""
-        used = {
-            one for given in self._layout.values() for one in (given if isinstance(given, tuple | list) else [given])
-        }
-        used |= {0} if "name" in used else set()
+        used = {part for role, given in self._layout.items() if role != "path" for part in _list_parts(given)}
         pieces = str(self._layout.get("path", "*")).split("/")[::-1]
         used |= {part for part, piece in enumerate(pieces) if piece != "*"}
         axes = {axis.part: [axis.values[i] for i in places] for axis in self._axes if axis.part not in used}
@@ -357,13 +351,13 @@ class _Naming:
             names = self._find_benchmarks(places, classes, trust, is_apart)
         else:
             self._check_agreement(places, trust)
-            names = [self._find_constant()] * len(places)
+            names = [self._find_constant(places)] * len(places)
         for i, name in zip(places, names, strict=True):
             keys[i] = self._benchmarks[i] = name
         return keys
 
     def _check_agreement(self, places: Sequence[int], trust: int) -> None:
-        """Raise where files with the same ids may be of several benchmarks, since neither texts nor paths tell."""
+        """Raise where files with the same ids may be of several benchmarks: neither texts nor paths tell."""
         axes = self._list_axes(places)
         models = [self._key_model(i) for i in places]
         left = {part: values for part, values in axes.items() if not _depends(values, models)}
@@ -374,7 +368,7 @@ class _Naming:
         if trust == 1 and not is_crossed and all(_compose(values).count(_SLOT) < 2 for values in axes.values()):
             return
         names = _list({value for values in left.values() for value in values})
-        what = f"{len(places)} files have the same question ids, and no targets that say whether the questions are the same"
+        what = f"{len(places)} files have the same question ids, and no targets that say whether these are the same"
         # A model that has files with several names, each of which is also of another model, is on several benchmarks.
         is_shared = all(len(set(values)) < len(set(zip(values, models, strict=True))) for values in left.values())
         roles = ["benchmark", "model"] if is_shared else ["model", "benchmark"]
@@ -453,7 +447,7 @@ class _Naming:
                         f"{_list(set(names))} may be models, or runs of fewer", {p: axes[p] for p in parts}, ["model"]
                     )
                 for i, name in zip(places, names, strict=True):
-                    labels[i] = name or self._find_constant(is_model=True)
+                    labels[i] = name or self._find_constant(places, is_model=True)
                 break
         return labels
 
@@ -498,12 +492,14 @@ class _Naming:
             if any(self._models[i] for i in members):  # the user said that they are of one model
                 self._notes.append(Note("files-are-pooled", n=len(members), facts={"model": name}))
                 continue
-            one, other = (self._files[i].path for i in members[:2])
+            one, other = (self._files[i] for i in members[:2])
             what = (
-                f"{len(members)} files have scores of the same model ({name}) and questions, such as {one} and {other}"
+                f"{len(members)} files have scores of {name} on the same questions, such as {one.path} and {other.path}"
             )
-            if axes or self._opaque:
-                self._refuse(what, axes or dict.fromkeys(self._opaque, []), ["model", "generation"][not axes :])
+            differing = [k for k, (a, b) in enumerate(zip(one.parts, other.parts, strict=False)) if a != b]
+            if axes or differing:
+                parts = axes or {part: [] for part in self._opaque or differing[:1]}
+                self._refuse(what, parts, ["model", "generation"] if axes else ["generation"])
             raise InputError(what, remedy="give one of them, or give each a name: NAME=PATH", code="equal-files")
 
     def _refuse(self, what: str, axes: Mapping[int, Sequence[str]], roles: Sequence[str] = ()) -> NoReturn:
@@ -524,16 +520,26 @@ class _Naming:
                 (*(axis.values[i] for axis in self._axes), self._runs[i]) for i in range(len(self._files))
             )
             given |= {"generation": self._opaque[0]} if max(of_cell.values()) > 1 else {}
-        roles = () if self._divided & axes.keys() else roles
-        parts = list(axes)
-        values = {part: [own[part] for own in self._whole] for part in parts}
-        composed = {part: _compose(values[part], 1 if roles else 2) for part in parts if part not in self._opaque}
-        for part, text in composed.items() if not any(_SLOT in text for text in composed.values()) else ():
+        layouts = self._compose_layouts(list(axes), () if self._divided & axes.keys() else roles)
+        if not layouts and axes and "generation" in given:
+            layouts = [{role: next(iter(axes))} for role in _ROLES]
+        commands = [["--map", _write_layout({**given, **layout})] for layout in layouts]
+        if not commands:
+            commands = [["--as-benchmark", self._find_constant()]]
+            commands += [["--map", _write_layout({**given, "benchmark": part})] for part in axes]
+        remedy = "say what they are: " + ", or ".join(shlex.join(command) for command in commands)
+        raise InputError(what, remedy=remedy, code="names", options=commands[0])
+
+    def _compose_layouts(self, parts: Sequence[int], roles: Sequence[str]) -> list[dict[str, object]]:
+        """Return the ways in which the parts may name what the roles say, or models and benchmarks."""
+        values = {part: [own[part] for own in self._whole] for part in parts if part not in self._opaque}
+        composed = {part: _compose(own, 1 if roles else 2) for part, own in values.items()}
+        is_bare = not any(_SLOT in text for text in composed.values())
+        for part, text in composed.items() if is_bare else ():  # names that differ in their numbers alone
             literal = text.replace("{generation}", "").strip(" _.-()")
             composed[part] = text.replace(literal, _SLOT, 1) if literal else text
         n_slots = sum(text.count(_SLOT) for text in composed.values())
         pattern = "/".join(composed.get(part, "*") for part in range(max(parts, default=0), -1, -1))
-        is_whole = all(text == _SLOT for text in composed.values())
         has_number = "{generation}" in pattern
         ways: list[list[str]] = [[]] if has_number and not n_slots else []
         if n_slots == 1 and (roles or has_number):
@@ -542,21 +548,17 @@ class _Naming:
             ways = [list(_ROLES), list(_ROLES[::-1])]
         layouts: list[dict[str, object]] = []
         for way in ways:
-            names = iter(way)
-            path = re.sub(_SLOT, lambda _, names=names: f"{{{next(names)}}}", pattern)
+            path = pattern
+            for role in way:
+                path = path.replace(_SLOT, f"{{{role}}}", 1)
+            is_whole = all(text == _SLOT for text in composed.values())
             layouts.append(dict(zip(way, parts, strict=True)) if is_whole else {"path": path})
         if not layouts and roles and parts:
-            layouts = [{role: parts if len(parts) > 1 else parts[0]} for role in roles]
+            layouts = [{role: list(parts) if len(parts) > 1 else parts[0]} for role in roles]
         elif not layouts and len(parts) > 1:
-            layouts = [{"model": parts[:-1], "benchmark": parts[-1]}, {"benchmark": parts[0], "model": parts[1:]}]
-        elif not layouts and parts and "generation" in given:
-            layouts = [{role: parts[0]} for role in _ROLES]
-        commands = [["--map", _write_layout({**given, **layout})] for layout in layouts]
-        if not commands:
-            commands = [["--as-benchmark", self._find_constant()]]
-            commands += [["--map", _write_layout({**given, "benchmark": part})] for part in parts]
-        remedy = "say what they are: " + ", or ".join(shlex.join(command) for command in commands)
-        raise InputError(what, remedy=remedy, code="names", options=commands[0])
+            layouts = [{"model": list(parts[:-1]), "benchmark": parts[-1]}]
+            layouts += [{"benchmark": parts[0], "model": list(parts[1:])}]
+        return layouts
 
 
 def split_run(part: str) -> tuple[str, tuple[int, ...]]:
@@ -647,6 +649,12 @@ def _as_names(key: Hashable) -> list[str]:
     return [key] if isinstance(key, str) else sorted(key) if isinstance(key, frozenset) else []
 
 
+def _list_parts(given: int | str | Sequence[int]) -> list[int]:
+    """Return the parts of paths that the user gave for a name; "name" is that of the file."""
+    own = [given] if isinstance(given, int | str) else list(given)
+    return [0 if one == "name" else one if isinstance(one, int) else -1 for one in own]
+
+
 def _list(names: Iterable[str]) -> str:
     """Return the first names."""
     own = sorted(names)
@@ -663,7 +671,7 @@ def _write_layout(layout: Mapping[str, object]) -> str:
 
 
 def _find_classes(files: Sequence[FileFacts], name: str) -> tuple[list[int], int, bool]:
-    """Return a number for the benchmark of each file by its questions, how far it can be trusted, and whether all differ.
+    """Return the number of the benchmark of each file by its questions, how far to trust it, and whether all differ.
 
     That files are of one benchmark can be trusted by 2 where their targets or inputs agree, by 1 where long ids agree,
     and by 0 where short ids agree. Benchmarks differ if they have no id in common, or other targets or inputs.
@@ -692,7 +700,7 @@ def _find_classes(files: Sequence[FileFacts], name: str) -> tuple[list[int], int
 
 
 def _compare(file: FileFacts, others: Mapping[str, FileFacts], name: str) -> int | None:
-    """Return how far a file can be trusted to be of one benchmark with others, see `_find_classes`; None if it is not."""
+    """Return how far to trust that a file is of one benchmark with others, see `_find_classes`; None if it is not."""
     common = file.questions & others.keys()
     for kind in ("targets", "inputs"):
         own: Mapping[str, Hashable] = getattr(file, kind)
@@ -739,7 +747,7 @@ def _cut(names: Sequence[str], classes: Sequence[int]) -> tuple[list[str], list[
 
 def _divide(name: str, *, is_last: bool) -> dict[str, str]:
     """Return the other pieces of a name by its first (or last) ones, few first."""
-    places = [match.span() for match in re.finditer(r"[ _.-]+", name) if 0 < match.start() and match.end() < len(name)]
+    places = [match.span() for match in re.finditer(r"[ _.-]+", name) if match.start() > 0 and match.end() < len(name)]
     divided = [(name[:start], name[end:]) for start, end in places]
     return {second: first for first, second in reversed(divided)} if is_last else dict(divided)
 

@@ -86,6 +86,8 @@ def refuse_repeats(
         f"WITH k AS (SELECT {listed} FROM t GROUP BY {listed} HAVING count(*) > 1 LIMIT {_MOST_KEYS}) "
         f"SELECT t.* FROM t JOIN k ON {same}",
     )
+    if not repeated.limit(1).fetchall():
+        return
     columns = [name for name in rows.columns if name not in found.taken and not _is_beside(name)]
     _refuse_blocks(rows, columns, found, where)
     telling = _find_telling(repeated, columns, listed)

@@ -148,7 +148,7 @@ def find_failures(
     failed = []
     for name, condition in conditions:
         n, n_scored, n_other, n_full = rows.aggregate(
-            f"count(*) FILTER ({condition}), count(*) FILTER ({condition} AND ({score}) > 0), "
+            f"count(*) FILTER ({condition} AND ({score}) IS NOT NULL), count(*) FILTER ({condition} AND ({score}) > 0), "
             f"count(*) FILTER (NOT ({condition}) AND ({score}) IS NOT NULL), "
             f"count(*) FILTER (NOT ({condition}) AND ({score}) = 1)"
         ).fetchall()[0]

@@ -94,7 +94,9 @@ def find_shape(
     if numbers == "score" and options.by_variant:
         return "generations", ()
     if options.texts and ("completion" in columns or find_alias("completion", names)):
-        return "generations", ()
+        if "question" in columns:
+            return "generations", ()
+        raise _refuse_no_question(rows, found, where)
     if not numbers:
         return "models", _find_models(rows, found, where, options)
     raise _refuse_no_question(rows, found, where)
@@ -271,9 +273,9 @@ def _find_models(  # noqa: C901  # one check after the other
     if len(scales) > 1:
         percent = [name for name in models if values[name].scale == "percent"]
         what = f"columns of scores have different scales: {_describe_scales(models, values)}"
-        option: tuple[str, ...] = write_map(percent=percent) if percent and "other" not in scales else ()
+        scaled: tuple[str, ...] = write_map(percent=percent) if percent and "other" not in scales else ()
         raise InputError(
-            what, where=where, remedy="say which are percent, or drop what is no score", code="scales", options=option
+            what, where=where, remedy="say which are percent, or drop what is no score", code="scales", options=scaled
         )
     if "question" not in found.columns:
         what = f"no column names the question beside {len(models)} columns of scores ({_list(models)})"

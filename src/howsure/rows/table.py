@@ -247,12 +247,13 @@ def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> No
     prompt, question = found.first("variant"), found.first("question")
     if prompt is None or found.reasons["variant"] == "you named it" or normalise_name(prompt) != "prompt":
         return
-    if question is not None:
-        both = f"({quote_name(question)}, {quote_name(prompt)})"
-        counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
-        n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
-        if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
-            return
+    if question is None:
+        return
+    both = f"({quote_name(question)}, {quote_name(prompt)})"
+    counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
+    n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
+    if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
+        return
     del found.columns["variant"]
 
 
@@ -640,7 +641,10 @@ def _drop_blank_rows(rows: duckdb.DuckDBPyRelation, where: str, note: Noter) -> 
 
 
 def _count_repeated(groups: object) -> int:
-    """Return the number of cells that have several rows."""
+    """Return the number of cells that have several rows, of cells or of canonical rows."""
+    if hasattr(groups, "aggregate"):
+        key = ", ".join(name for name in _NAMES if name in groups.columns)
+        return len(groups.aggregate(f"{key}, count(*) AS times", key).filter("times > 1"))
     n = 0
     parts = list(groups.values()) if isinstance(groups, Mapping) else groups if isinstance(groups, list) else []
     for part in (one for each in parts for one in (each if isinstance(each, list) else [each])):

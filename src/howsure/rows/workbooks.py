@@ -44,14 +44,14 @@ def read_sheet(path: Path, where: str, sheet: str | None) -> dict[int, list[obje
     if sheet is not None and sheet not in names:
         raise InputError(f"no sheet {sheet!r}", where=where, remedy=f"its sheets are {', '.join(names)}")
     n_wide = {name: sum(len(row) - row.count(None) > 1 for row in rows.values()) for name, rows in tables.items()}
-    filled = [name for name, n in n_wide.items() if n > 1]
-    if not filled:
+    with_rows = [name for name, n in n_wide.items() if n > 1]
+    if not with_rows:
         raise InputError("no sheet has a header and a row", where=where, remedy=_REMEDY)
-    if len(filled) > 1:
-        mapping = f"sheet: {filled[0]}" if filled[0].isidentifier() else f'sheet: "{filled[0]}"'
-        what = f"{len(filled)} sheets have rows: {', '.join(filled)}"
+    if len(with_rows) > 1:
+        mapping = f"sheet: {with_rows[0]}" if with_rows[0].isidentifier() else f'sheet: "{with_rows[0]}"'
+        what = f"{len(with_rows)} sheets have rows: {', '.join(with_rows)}"
         raise InputError(what, where=where, remedy="name the one to read", code="sheets", options=("--map", mapping))
-    return tables[filled[0]]
+    return tables[with_rows[0]]
 
 
 def _convert(cell: object) -> object:

@@ -17,7 +17,7 @@ from howsure.sample.model_job import RequestSize
 from howsure.sample.prices import PICO_PER_DOLLAR, Price, bound_prompt_tokens, estimate_prompt_tokens, format_dollars
 from howsure.sample.resume import StoredCells, read_stored_cells
 from howsure.sample.sampling_plan import SamplingPlan, build_plans
-from howsure.stats.core.results import Columns, Result
+from howsure.stats.core.results import Columns, Result, RowNotes
 from howsure.store.responses import is_run
 
 __all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs", "estimate_plans"]
@@ -214,7 +214,7 @@ def _estimate_model(demand: ModelDemand) -> ModelEstimate:
         cost=cost,
         cost_most=cost_most,
         seconds=max(limits),
-        note="; ".join(notes),
+        note=RowNotes(*notes),
     )
 
 

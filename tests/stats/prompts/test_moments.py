@@ -165,7 +165,7 @@ def test_the_default_and_one_draw_are_one_clear_line():
     with pytest.raises(InputError) as told:
         hs.variants(two)
     assert str(told.value) == "b: only one prompt variant beside the default one; sample several"
-    with pytest.warns(HowsureWarning, match="b left out: only one prompt variant beside the default one"):
+    with pytest.warns(HowsureWarning, match="b: only one prompt variant beside the default one: left out"):
         hs.variants([replace(cube, benchmark="c"), two])
     # planned for the prompts that there are
     assert "n_variants 1" in str(hs.plan(two, a="a", width=0.2))

@@ -283,7 +283,8 @@ class _QuestionReader:
                 build.note("log-empty", 1)
             completion = text if isinstance(text, str) else None
             yield build.row(key, completion=completion, generation=generation, **fields)
-            fields = prompt | RowFields(answer=fields["answer"], status=UNSCORED)
+            if generation == 1:
+                fields = prompt | RowFields(answer=fields["answer"], status=UNSCORED)
 
     def _key(self, line: Line, document: DocumentId) -> RowKey:
         """Return the key of the rows of a line."""

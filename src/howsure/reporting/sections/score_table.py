@@ -24,7 +24,7 @@ from howsure.reporting.formatting import (
 )
 from howsure.stats.comparisons import Ranking, count_moved_models
 from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, FloatArray, list_greedy_runs
-from howsure.stats.core.results import Columns
+from howsure.stats.core.results import Columns, RowNotes
 from howsure.stats.core.text_table import choose_decimals, choose_row_decimals
 from howsure.stats.prompts import PromptComponents
 from howsure.stats.scores import Scores, score
@@ -244,7 +244,7 @@ def build_score_table(
     rows = []
     for model in order:
         i = scores.models.index(model)
-        notes = [note for note in note_of[model].split("; ") if note and has_questions]
+        notes = RowNotes(note_of[model]).sentences if has_questions else ()
         for note in notes:
             if note not in numbers:
                 numbers[note] = next(following)

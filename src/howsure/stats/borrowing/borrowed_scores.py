@@ -35,7 +35,6 @@ from howsure.stats.borrowing.factors import (
     align_questions,
     estimate_mean,
     estimate_sampling_error,
-    join_texts,
 )
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import (
@@ -52,7 +51,7 @@ from howsure.stats.core.claims import (
     check_mean_claim,
 )
 from howsure.stats.core.intervals import Interval, compute_normal_score, interval
-from howsure.stats.core.results import Columns, Result
+from howsure.stats.core.results import Columns, Result, RowNotes, join_notes
 
 __all__ = [
     "BorrowedDifference",
@@ -244,17 +243,13 @@ def _columns(
     result: BorrowedScores | BorrowedDifference, plain: Columns, what: str, own: Columns, order: IntArray
 ) -> Columns:
     """Return the plain columns with those of `own` replaced, and the plain estimate beside the borrowed one."""
-    texts = [
-        "; ".join(dict.fromkeys(part for text in both for part in str(text).split("; ") if part))
-        for both in zip(result.reasons[order], plain["note"], strict=True)
-    ]
     columns = {name: values for name, values in plain.items() if name != "note"} | own
     return columns | {
         f"{what}_plain": plain[what],
         "se_plain": np.sqrt(result.variance_plain)[order],
         "n_reference": result.n_reference[order],
         "n_all": np.full(len(order), len(result.plain.cells.questions)),
-        "note": np.array(texts, dtype=object),
+        "note": join_notes(result.reasons[order], plain["note"]),
     }
 
 
@@ -360,7 +355,7 @@ def score(
         level=level,
         method=basic,
         reasons=np.array(
-            [join_texts(one.note, _lost(n)) for one, n in zip(estimates, lost.tolist(), strict=True)], dtype=object
+            [RowNotes(one.note, _lost(n)) for one, n in zip(estimates, lost.tolist(), strict=True)], dtype=object
         ),
     )
 
@@ -461,7 +456,7 @@ def compare(
         claim=checked,
         level=level,
         method=test,
-        reasons=np.array([join_texts(one.note, _lost(lost), _PLAIN_SCORES if borrows else "")], dtype=object),
+        reasons=np.array([RowNotes(one.note, _lost(lost), _PLAIN_SCORES if borrows else "")], dtype=object),
     )
 
 

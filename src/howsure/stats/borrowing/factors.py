@@ -14,6 +14,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import ARRAYS, Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import MeanClaim
+from howsure.stats.core.results import RowNotes
 
 __all__ = [
     "FEWEST_MODELS",
@@ -26,7 +27,6 @@ __all__ = [
     "estimate_mean",
     "estimate_sampling_error",
     "extract_factors",
-    "join_texts",
     "match_reference",
     "regress",
 ]
@@ -218,7 +218,7 @@ def estimate_mean(
         factors = None
     if n < 2:
         value = float(y.mean()) if n else np.nan
-        return BorrowedMean(value, np.nan, np.nan, np.nan, 0, join_texts(*reasons))
+        return BorrowedMean(value, np.nan, np.nan, np.nan, 0, RowNotes(*reasons))
     regression = regress(np.zeros((N, 0)) if factors is None else factors.scores, sampled, y)
     left = float(np.var(y if rest is None else rest, ddof=1))
     variances = []
@@ -236,7 +236,7 @@ def estimate_mean(
         reasons.append("one generation per question: the error is an upper bound")
     models = 0 if factors is None or is_plain else len(factors.models)
     variance, variance_plain = variances
-    return BorrowedMean(regression.estimate, variance, variance_plain, regression.df, models, join_texts(*reasons))
+    return BorrowedMean(regression.estimate, variance, variance_plain, regression.df, models, RowNotes(*reasons))
 
 
 def _selection(factors: Factors, sampled: IntArray) -> str:
@@ -334,8 +334,3 @@ def align_questions(cells: Cells, reference: Cells) -> Cells:
         of = dict(zip(cells.questions, cells.clusters, strict=True))
         clusters = tuple(of.get(question, f"of {question}") for question in reference.questions)
     return replace(chosen, questions=reference.questions, clusters=clusters, **{name: spread(name) for name in ARRAYS})
-
-
-def join_texts(*texts: str) -> str:
-    """Join the texts that are not empty by '; '."""
-    return "; ".join(filter(None, texts))

@@ -29,6 +29,7 @@ from howsure.stats.borrowing.factors import (
 )
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import Claim, MeanClaim, check_mean_claim
+from howsure.stats.core.results import RowNotes
 from howsure.stats.planning import VarianceComponents
 
 __all__ = ["DataError", "components_of", "components_of_reference", "split_data_error"]
@@ -163,7 +164,7 @@ def _components(
         fixed=left / N if new else 0.0,
         models=len(names),
         benchmark=aligned.benchmark,
-        note="; ".join(filter(None, all_notes)),
+        note=RowNotes(*all_notes),
     )
 
 

@@ -20,7 +20,7 @@ from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import TestMethod
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Columns, Result, join_notes, make_columns, notes
 from howsure.stats.scores import Scores, score
 
 __all__ = ["Curve", "curve"]
@@ -133,7 +133,7 @@ class Curve(Result):
                 & (2 * data > variance * N),
             }
         )
-        return np.array(["; ".join(filter(None, both)) for both in zip(reasons, more, strict=True)], dtype=object)
+        return join_notes(reasons, more)
 
 
 def curve(

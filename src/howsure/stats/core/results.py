@@ -18,14 +18,24 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice, check_level
 from howsure.stats.core.intervals import Limits
 from howsure.stats.core.printed_width import find_printed_width
-from howsure.stats.core.text_table import format_html, format_table, wrap_text
+from howsure.stats.core.text_table import RowNotes, format_html, format_table, wrap_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Columns", "Result", "Results", "format_html", "format_table", "join_notes", "make_columns", "notes"]
+__all__ = [
+    "Columns",
+    "Result",
+    "Results",
+    "RowNotes",
+    "format_html",
+    "format_table",
+    "join_notes",
+    "make_columns",
+    "notes",
+]
 
 Columns = dict[str, NDArray[Any]]
 """Values by column name, one value per row. What the data cannot say is NaN, and the column `note` says why."""
@@ -52,7 +62,8 @@ def _make_column(value: object, n_rows: int) -> NDArray[Any]:
         return np.full(n_rows, value, dtype=object)
     if not isinstance(value, np.ndarray | tuple | list):
         return np.full(n_rows, value)
-    column = np.asarray(value)
+    is_named = not isinstance(value, np.ndarray) and any(isinstance(one, str) for one in value)
+    column = np.array(value, dtype=object) if is_named else np.asarray(value)
     is_text = column.dtype.kind == "U" or (not isinstance(value, np.ndarray | list) and not column.size)
     return column.astype(object) if is_text else column
 
@@ -259,7 +270,7 @@ def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.Da
 
 
 def notes(conditions: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.object_]:
-    """Return the notes of each row: the texts whose condition holds there, joined by '; '.
+    """Return the notes of each row: the texts whose condition holds there.
 
     Parameters
     ----------
@@ -274,16 +285,16 @@ def notes(conditions: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.object_]:
     reasons = list(conditions)
     code = sum(where.astype(np.int64) << i for i, where in enumerate(conditions.values()))
     codes, row = np.unique(code, return_inverse=True)
-    texts = ["; ".join(reason for i, reason in enumerate(reasons) if c >> i & 1) for c in codes.tolist()]
+    texts = [RowNotes(*(reason for i, reason in enumerate(reasons) if c >> i & 1)) for c in codes.tolist()]
     return np.array(texts, dtype=object)[row]
 
 
 def join_notes(*each: Iterable[str]) -> NDArray[np.object_]:
-    """Join several notes of each row by '; ', without the empty ones.
+    """Join several notes of each row, without the empty ones.
 
     Examples
     --------
     >>> join_notes(["too few", ""], ["too old", "late"]).tolist()
     ['too few; too old', 'late']
     """
-    return np.array(["; ".join(filter(None, row)) for row in zip(*each, strict=True)], dtype=object)
+    return np.array([RowNotes(*row) for row in zip(*each, strict=True)], dtype=object)

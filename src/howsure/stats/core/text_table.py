@@ -7,14 +7,14 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.stats.core.cells import FloatArray
 
-__all__ = ["choose_decimals", "choose_row_decimals", "format_html", "format_table", "wrap_text"]
+__all__ = ["RowNotes", "choose_decimals", "choose_row_decimals", "format_html", "format_table", "wrap_text"]
 
 #: Columns with one value in all rows are printed once below the table, but not these.
 _ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
@@ -84,6 +84,37 @@ _GAP = "  "
 _WRAPPING: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 #: A blank where no line ends.
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+class RowNotes(str):
+    """The notes of a row: a text whose sentences are known, and are joined by '; ' where it is printed or exported.
+
+    Parameters
+    ----------
+    sentences
+        Sentences, or the notes of which a row has all. Empty ones and repetitions are left out.
+
+    Examples
+    --------
+    >>> both = RowNotes("too few", RowNotes("too old", "too few"), "")
+    >>> both, both.sentences
+    ('too few; too old', ('too few', 'too old'))
+    """
+
+    __slots__ = ("sentences",)
+    sentences: tuple[str, ...]
+
+    def __new__(cls, *sentences: str) -> Self:
+        """Join the sentences."""
+        each = (part for text in sentences for part in (text.sentences if isinstance(text, RowNotes) else (text,)))
+        unique = tuple(dict.fromkeys(filter(None, each)))
+        notes = super().__new__(cls, "; ".join(unique))
+        notes.sentences = unique
+        return notes
+
+    def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the sentences, of which a copy is made."""
+        return self.sentences
 
 
 class _Table(NamedTuple):
@@ -228,7 +259,7 @@ def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
     for name, values in columns.items():
         if name == "note":
             for i, note in enumerate(values):
-                for part in filter(None, str(note).split("; ")):
+                for part in RowNotes(note if isinstance(note, str) else str(note)).sentences:
                     rows_of_note.setdefault(part, []).append(i)
             continue
         texts = [_format_value(name, value, places) for value, places in zip(values, decimals, strict=True)]

@@ -43,7 +43,7 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.intervals import Interval
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.core.results import Columns, Result, RowNotes, make_columns
 from howsure.stats.gate.exact_tests import QuestionTests, compare_means_exactly, compare_questions_exactly
 from howsure.stats.scores import fill_missing
 from howsure.stats.scores.missing import count_missing
@@ -271,7 +271,7 @@ class RegressionGate(Result):
             "detectable: no variation was seen": self.se == 0,
             "detectable: larger than the score of the baseline": self.is_undetectable,
         }
-        return "; ".join(text for text, holds in texts.items() if holds)
+        return RowNotes(*(text for text, holds in texts.items() if holds))
 
     @cached_property
     def _target(self) -> float:
@@ -507,17 +507,20 @@ def compare_with_baseline(
         n_new,
         p_any=1.0,
         p_fail=1.0,
-        reasons="; ".join(
-            text
-            for text, holds in {
-                _ONE_GENERATION: used != claim,
-                "scores are not 0 and 1: single questions are not tested": tests is None and not own_variants,
-                _OWN_VARIANTS: own_variants,
-                _describe_new(n_new, n_variants): n_new > 0,
-                "no interval: one question says nothing of others": np.isnan(low) and comparison.n_questions[0] == 1,
-                "no interval: no variation was seen": np.isnan(low) and comparison.n_questions[0] > 1,
-            }.items()
-            if holds
+        reasons=RowNotes(
+            *(
+                text
+                for text, holds in {
+                    _ONE_GENERATION: used != claim,
+                    "scores are not 0 and 1: single questions are not tested": tests is None and not own_variants,
+                    _OWN_VARIANTS: own_variants,
+                    _describe_new(n_new, n_variants): n_new > 0,
+                    "no interval: one question says nothing of others": np.isnan(low)
+                    and comparison.n_questions[0] == 1,
+                    "no interval: no variation was seen": np.isnan(low) and comparison.n_questions[0] > 1,
+                }.items()
+                if holds
+            )
         ),
         n_variants=n_variants,
         best_case=best,
@@ -780,14 +783,16 @@ def compare_with_bar(
         missing,
         n_missing,
         n_together,
-        reasons="; ".join(
-            text
-            for text, holds in {
-                _ONE_GENERATION: used != claim,
-                "no answer varied: all generations of a question count as one": is_flat,
-                "no interval: no variation was seen": np.isnan(low.low[0]),
-            }.items()
-            if holds
+        reasons=RowNotes(
+            *(
+                text
+                for text, holds in {
+                    _ONE_GENERATION: used != claim,
+                    "no answer varied: all generations of a question count as one": is_flat,
+                    "no interval: no variation was seen": np.isnan(low.low[0]),
+                }.items()
+                if holds
+            )
         ),
     )
 

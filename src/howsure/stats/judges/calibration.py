@@ -35,7 +35,7 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
 from howsure.stats.core.intervals import Limits
-from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.core.results import Columns, Result, RowNotes, make_columns
 from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions, ModelRows
 from howsure.stats.scores.clusters import cluster_means, cluster_residuals
 from howsure.stats.scores.score_intervals import clopper_pearson
@@ -445,7 +445,7 @@ def calibrate_difference(
     n_labels = [int(np.sum(one.sampling > 0)) for one in rows]
     judged = [_mean(one.sum_by_question(one.judged)) for one in rows]
     reasons = _reasons(data, (one, other), [estimate.se] * 2, method, measure_accuracy(data), n_labels=n_labels)
-    note = "; ".join(dict.fromkeys(filter(None, reasons)))
+    note = RowNotes(*reasons)
     return CalibratedDifference(
         data.benchmark,
         a,
@@ -677,7 +677,7 @@ def _reasons(
             parts = ["all scores are known without a judge: refused, empty or tool calls"]
         if missing := int(data.n_unreadable[i]):
             parts.append(f"{of_model}completions without a readable verdict, left out: {missing}")
-        yield "; ".join(filter(None, parts))
+        yield RowNotes(*parts)
 
 
 def _describe_labels(n: int, se: float, method: CalibrationMethod, accuracy: JudgeAccuracy) -> str:
@@ -687,7 +687,7 @@ def _describe_labels(n: int, se: float, method: CalibrationMethod, accuracy: Jud
     if method == "rogan-gladen":
         alike = "supposes that the judge errs alike on all models"
         blind = "the judge says right as often of wrong answers as of right ones, or labels of one kind are missing"
-        return alike if accuracy.informative else f"{alike}; {blind}"
+        return RowNotes(alike, "" if accuracy.informative else blind)
     if np.isnan(se):
         return f"{n} {'label' if n == 1 else 'labels'}: too few to correct the judge's score"
     if n < FEWEST_LABELS:

@@ -16,6 +16,7 @@ from howsure.stats.core.cells import Cells, FloatArray, drop_rounding, mean_wher
 from howsure.stats.core.claims import PROMPT_COMPONENTS, MeanClaim, check_mean_claim
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import FEW_DF, chi_square_factors
+from howsure.stats.core.results import RowNotes
 from howsure.stats.planning.variance_components import VarianceComponents, assurance_quantile, check_range
 from howsure.stats.prompts import estimate_components
 from howsure.stats.scores import (
@@ -113,7 +114,7 @@ def components_from_cells(
     parts = [_estimate_moments(cells, group) for group in groups]
     D, E, T = (sum(part[i] for part in parts) for i in range(3))
     se_D, se_E, se_T = (math.sqrt(sum(part[i] ** 2 for part in parts)) for i in range(3, 6))
-    pilot_notes = dict.fromkeys(part for one in results for part in str(one.columns()["note"][0]).split("; ") if part)
+    pilot_notes = dict.fromkeys(RowNotes(*(one.columns()["note"][0] for one in results)).sentences)
     # notes on the pilot's own interval and test, not on its noise
     for text in (FEW_DF, FEW_QUESTIONS, IN_CLUSTERS, comparisons.UNDETECTABLE):
         pilot_notes.pop(text, None)
@@ -140,7 +141,7 @@ def components_from_cells(
         population=math.inf if claim == "new-questions" else len(cells.questions),
         models=1 if b is None else 2,
         benchmark=cells.benchmark,
-        note="; ".join(pilot_notes),
+        note=RowNotes(*pilot_notes),
     )
 
 
@@ -241,7 +242,7 @@ def components_from_cube(
         raise InputError(what, where=cube.benchmark, remedy="ask both models in the same variants")
     names: tuple[str, ...] = (*PROMPT_COMPONENTS, "residual")
     values = {name: float(getattr(estimated, name)[0]) for name in names}
-    pilot_notes = dict.fromkeys(part for part in str(estimated.note[0]).split("; ") if part)
+    pilot_notes = dict.fromkeys(RowNotes(estimated.note[0]).sentences)
     if estimated.clustered is not None and claim == "new-questions":
         values["question"] = float(estimated.parts[0, 0] * estimated.fit.questions[0])
         pilot_notes[NEW_CLUSTERS] = None
@@ -265,7 +266,7 @@ def components_from_cube(
         population=math.inf if claim == "new-questions" else len(cube.questions),
         models=1 if b is None else 2,
         benchmark=cube.benchmark,
-        note="; ".join(pilot_notes),
+        note=RowNotes(*pilot_notes),
     )
 
 

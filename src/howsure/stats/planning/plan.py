@@ -27,7 +27,7 @@ from howsure.errors import InputError
 from howsure.stats.comparisons import POWER
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import COST_UNITS, CostUnit, check_choice, check_level
-from howsure.stats.core.results import Columns, Result
+from howsure.stats.core.results import Columns, Result, RowNotes
 from howsure.stats.planning.cost import Cost, cost_per_cell
 from howsure.stats.planning.design_search import DesignLimits, DesignSearch
 from howsure.stats.planning.variance_components import (
@@ -133,7 +133,7 @@ class StudyPlan(Result):
 
     def columns(self) -> Columns:
         """Return one row per design, the best first."""
-        note = ["; ".join(filter(None, (remark, self.reason, self.components.note))) for remark in self.remarks]
+        note = [RowNotes(remark, self.reason, self.components.note) for remark in self.remarks]
         return {
             "benchmark": np.full(len(self.se), self.components.benchmark, dtype=object),
             "n_questions": self.n_questions,
@@ -263,7 +263,7 @@ def plan(
     is_most = best is not None and best[1] == max_variants > 1
     bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
     no_design = search.limiting_reason(best) if best else search.reason()
-    reason = "; ".join(filter(None, (no_design, unsplit, bound)))
+    reason = RowNotes(no_design, unsplit, bound)
     table = _tabulate(components, costs, (N, S, K), level, power, assurance, reason, remarks)
     rows = [_design_of_row(table, row) for row in range(len(first))]
     return replace(

@@ -18,7 +18,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval, variance_limits
-from howsure.stats.core.results import Columns, Result
+from howsure.stats.core.results import Columns, Result, RowNotes
 from howsure.stats.prompts.additive_fit import fit_additive
 from howsure.stats.prompts.components import FILLED_CELLS, PromptComponents, estimate_components
 from howsure.stats.prompts.sample_size import SampleSize, required_variants, to_integers
@@ -158,14 +158,7 @@ class VariantSummary(Result):
         own = self.cube.drawn_questions  # the components say that missing cells are filled, which here none is
         drew = ["each variant has its own sample of the questions; the mean is that of all questions" * own]
         merged_notes = [
-            "; ".join(
-                dict.fromkeys(
-                    part
-                    for note in (*drew, *row)
-                    for part in str(note).split("; ")
-                    if part and not (own and part.endswith(FILLED_CELLS))
-                )
-            )
+            RowNotes(*(part for part in RowNotes(*drew, *row).sentences if not (own and part.endswith(FILLED_CELLS))))
             for row in zip(c.note, e.note[:, 0], e.note[:, 1], strict=True)
         ]
         return {

@@ -18,7 +18,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import MISSING_RULES, MissingRule, check_choice
 from howsure.stats.core.intervals import Limits
-from howsure.stats.core.results import Columns, Result
+from howsure.stats.core.results import Columns, Result, RowNotes
 from howsure.stats.scores.score import Scores, describe_generations
 
 __all__ = ["Bounds", "count_missing", "critical_value", "fill_missing", "score_with_missing"]
@@ -192,7 +192,7 @@ def _note_missing(scores: Scores, cells: Cells, handling: str) -> Scores:
     """Return scores with the number of questions of `cells` that were missing, and a note on how they were handled."""
     n_generations = count_missing(cells).sum(axis=1)
     reasons = [
-        "; ".join(filter(None, (reason, f"{describe_generations(n)} without a score, {handling}" if n else "")))
+        RowNotes(reason, f"{describe_generations(n)} without a score, {handling}" if n else "")
         for reason, n in zip(scores.reasons, n_generations.tolist(), strict=True)
     ]
     return replace(scores, n_missing=len(cells.questions) - cells.answered.sum(axis=1), reasons=tuple(reasons))

@@ -36,7 +36,7 @@ from howsure.stats.core.claims import (
     check_level,
 )
 from howsure.stats.core.intervals import Interval
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Columns, Result, RowNotes, join_notes, make_columns, notes
 from howsure.stats.scores.clusters import (
     IN_CLUSTERS,
     ONE_CLUSTER,
@@ -225,7 +225,7 @@ class Scores(Result):
                 intervals.FEW_DF: intervals.is_few_df(between),
             }
         )
-        all_notes = ["; ".join(filter(None, both)) for both in zip(self.reasons, missing, strict=True)]
+        all_notes = join_notes(self.reasons, missing)
         columns: Columns = make_columns(
             len(self.models),
             benchmark=self.benchmark,
@@ -560,4 +560,4 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
         }
         n_variants = cells.count_variants(model)  # a model may lack some
         conditions[f"averaged over {n_variants} prompt variants, whose noise is not in the error"] = n_variants > 1
-        yield "; ".join([text for text, holds in conditions.items() if text and holds] + common)
+        yield RowNotes(*(text for text, holds in conditions.items() if holds), *common)
