@@ -126,13 +126,8 @@ def test_run_folders_and_logs_are_described_in_a_few_lines(tmp_path):
 
 @NAMED_BY_PATHS
 def test_a_folder_is_described_as_a_whole(tmp_path):
-<<<<<<< HEAD
     (tmp_path / "a.csv").write_text("benchmark,model,question,score\nsums,a,1,1\nsums,a,2,0\n")
     (tmp_path / "b.csv").write_text("benchmark,model,question,score\nsums,b,1,1\nsums,b,2,1\n")
-=======
-    (tmp_path / "a.csv").write_text("model,question,score\na,1,1\na,2,0\n")
-    (tmp_path / "b.csv").write_text("model,question,score\nb,1,1\nb,2,1\n")
->>>>>>> rows
     (tmp_path / "other.csv").write_text("benchmark,model,question,score\nother,b,x,1\n")
     shutil.copy(next(EXAMPLES.glob("*.json")), tmp_path / "log.json")
     result = hs.preview(tmp_path)

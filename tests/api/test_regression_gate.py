@@ -233,16 +233,10 @@ def test_a_bar_refuses_results_of_one_model_that_were_given_twice(tmp_path):
     (tmp_path / "runs").mkdir()
     for name, table in (("run1", right), ("run2", wrong)):
         csv.write_csv(table, tmp_path / "runs" / f"{name}.csv")
-<<<<<<< HEAD
     for data in (tmp_path / "runs", [tmp_path / "runs" / "one.csv", tmp_path / "runs" / "two.csv"]):
         with pytest.raises(InputError, match=r"one.csv and .*two.csv") as caught:
             hs.gate(data, at_least=0.4)
         assert caught.value.code == "names"
-=======
-    assert hs.gate(tmp_path / "runs", at_least=0.4)["score"] == pytest.approx([0.45])  # one path: runs of one candidate
-    with pytest.raises(InputError, match=r"run1.csv and .*run2.csv both"):
-        hs.gate([tmp_path / "runs" / "run1.csv", tmp_path / "runs" / "run2.csv"], at_least=0.4)
->>>>>>> rows
 
 
 def test_false_alarms_of_several_models():

@@ -130,12 +130,8 @@ def test_an_answer_to_another_content_replaces_nothing(run, verdicts):
 def test_a_line_on_excluded_questions_stays_with_its_benchmark(tmp_path):
     """By hand: the line of maths500 was also on the page of maths, whose name begins alike."""
     for name in ("maths", "maths500"):
-<<<<<<< HEAD
         rows = "".join(f"{name},m,q{i},{i % 2}\n" for i in range(6))
         (tmp_path / f"{name}.csv").write_text(f"benchmark,model,question,score\n{rows}")
-=======
-        (tmp_path / f"{name}.csv").write_text(f"benchmark,model,question,score\n{rows}".replace("\nm,", f"\n{name},m,"))
->>>>>>> rows
         line = {"benchmark": name, "question": "q1", "key": f"{name} q1", "verdict": "mislabeled"}
         append(tmp_path / "v.jsonl", Verdict(**line, when=moment(0)))
     results = open_results(hs.read([tmp_path / "maths.csv", tmp_path / "maths500.csv"]), tmp_path / "v.jsonl")

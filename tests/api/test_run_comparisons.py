@@ -356,7 +356,6 @@ def test_run_widths_of_a_table(tmp_path, howsure):
         hs.run_widths(tmp_path / "t.csv", goal=0)
 
 
-<<<<<<< HEAD
 @pytest.mark.filterwarnings("ignore:.*are named by their paths:howsure.errors.HowsureWarning")
 def test_tables_of_a_day_each_are_runs_where_the_mapping_says_so(tmp_path):
     for i, day in enumerate(("11-01", "11-02", "11-03")):
@@ -366,13 +365,3 @@ def test_tables_of_a_day_each_are_runs_where_the_mapping_says_so(tmp_path):
         hs.repeats(tmp_path)
     assert (caught.value.code, caught.value.options) == ("names", ("--map", "files: {generation: 0}"))
     assert hs.repeats(hs.read(tmp_path, map=caught.value.options[1]))["n_runs"].tolist() == [3]
-=======
-def test_tables_of_a_day_each_are_runs_once_the_user_says_so(tmp_path):
-    for k, day in enumerate(("11-01", "11-02", "11-03")):
-        lines = [f"m,{i},{int(i > k)}" for i in range(6)]
-        (tmp_path / f"2026-{day}.csv").write_text("\n".join(["model,question,score", *lines]) + "\n")
-    with pytest.raises(InputError, match="generation: 0"):
-        hs.repeats(tmp_path)
-    with pytest.warns(HowsureWarning, match="3 files are of m, as you said"):
-        assert hs.repeats(hs.read(tmp_path, benchmark="week", model="m"))["n_runs"].tolist() == [3]
->>>>>>> rows

@@ -127,7 +127,7 @@ def test_tables_that_are_refused(tmp_path, text, message):
 )
 def test_specs_that_are_refused(tmp_path, spec, message):
     write(tmp_path, ROWS)
-    write(tmp_path, "", "t.docx")
+    write(tmp_path, "", "t.xlsx")
     with pytest.raises(InputError, match=message):
         load(spec, base=tmp_path)
 

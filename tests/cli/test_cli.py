@@ -119,20 +119,12 @@ def test_repeats_take_each_generation_and_each_file_as_a_run(howsure, table, tmp
     _, out, _ = howsure("repeats", table, "--format", "json", "--each")
     means = [row["mean"] for row in json.loads(out) if row["model"] == "big"]
     assert means == pytest.approx([2 / 3, 1])
-<<<<<<< HEAD
     whole = tmp_path / "third.csv"
     whole.write_text("benchmark,model,question,score\nb,big,q1,0\nb,big,q2,0\nb,big,q3,0\n")
     code, out, _ = howsure("repeats", table, str(whole), "--format", "json")
     assert (code, json.loads(out)["error"]["code"]) == (2, "names")
     _, out, _ = howsure("repeats", table, str(whole), "--format", "json", "--map", "files: {generation: 0}")
     [big] = [row for row in json.loads(out) if row["model"] == "big"]
-=======
-    for run, right in ((1, 3), (2, 1), (3, 0)):
-        lines = [f"b,big,q{i},{int(i < right)}" for i in range(3)]
-        (tmp_path / f"big-run{run}.csv").write_text("\n".join(["benchmark,model,question,score", *lines]))
-    _, out, _ = howsure("repeats", *sorted(map(str, tmp_path.glob("big-run*.csv"))), "--format", "json")
-    [big] = json.loads(out)
->>>>>>> rows
     assert (big["n_runs"], big["worst"]) == (3, 0)
 
 

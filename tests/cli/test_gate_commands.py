@@ -53,12 +53,8 @@ def test_exit_codes(howsure, tables):
         (["base"], "no baseline"),
         (["base", "same", "worse"], "3 paths"),
         (["base", "--baseline", "same", "--at-least", "0.5"], "keep one of them"),
-<<<<<<< HEAD
         (["base", "same", "--at-least", "0.5"], "has the same rows as"),
         (["base", "worse", "--at-least", "0.5"], "2 files have scores of the same model (m)"),
-=======
-        (["base", "same", "--at-least", "0.5"], "it has the same rows as"),
->>>>>>> rows
         (["same", "--at-least", "0.5", "--questions"], "leave out --questions"),
         (["base", "same", "--margin", "-1"], "margin"),
         (["base", "same", "--alpha", "0.7"], "alpha"),

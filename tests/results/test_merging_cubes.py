@@ -95,7 +95,7 @@ def test_what_does_not_go_together(tmp_path):
     with pytest.raises(InputError, match="some variants are nested in questions, others are not"):
         hs.read([one, tmp_path / "a.csv"]).cubes()
     (tmp_path / "b.csv").write_text(own.replace("q1", "q0").replace(",1\n", ",0\n"))
-    with pytest.raises(InputError, match="scores of the same model"):
+    with pytest.raises(InputError, match="2 files have scores of m on the same questions"):
         hs.read([tmp_path / "a.csv", tmp_path / "b.csv"]).cubes()
     (tmp_path / "b.csv").write_text(own.replace("q1", "q0").replace("q2", "q9"))
     with pytest.warns(HowsureWarning, match="variants of its own"):
@@ -165,8 +165,8 @@ BAD = {
         "2 scores of benchmark 't', model 'm', variant 'a', and no column for the question; name it with --columns question=",
     ),
     "no variant and no question": ("model,score\nm,1\nm,0\n", {}, "2 scores of benchmark 't', model 'm', and no column"),
-    "a mean without its question": ("model,pass1,count,prompt\nm,1,2,a\n", {}, "no column for 'question'"),
-    "a wide table": ("prompt,m,n\na,1,1\n", {}, "or add --wide if each column is a model"),
+    "a mean without its question": ("model,pass1,count,prompt\nm,1,2,a\n", {}, "no column for the question"),
+    "a wide table": ("prompt,m,n\na,1,1\n", {}, "no column for the score"),
     "an empty variant": ("model,question,variant,score\nm,q,a,1\nm,q,,1\n", {}, "line 3, column 'variant': the variant is empty; fill it in"),
     "a dimension that is not there": ("model,question,variant,score\nm,q,a,1\n", {"dimensions": ["tone"]}, "unknown column 'tone'"),
     "a dimension that is none": ("model,question,variant,score\nm,q,a,1\n", {"dimensions": ["Model"]}, "--dimension 'Model': it is not a dimension of a prompt"),
@@ -184,7 +184,7 @@ def test_bad_tables_are_told_in_one_line(tmp_path, case):
 
 def test_repeats_without_a_generation_are_told(tmp_path):
     text = "model,question,variant,score\nm,q,a,1\nm,q,a,0\nm,q,b,0\nm,r,b,0\n"
-    with pytest.warns(HowsureWarning, match="1 cell has several rows and there is no column 'generation'"):
+    with pytest.warns(HowsureWarning, match="1 cell has several rows"):
         [cube] = hs.read(write(tmp_path, text)).cubes()
     assert cube.n.tolist() == [[[2, 1], [0, 1]]]
 

@@ -184,8 +184,6 @@ def test_clusters_variants_and_scorers_of_a_log(tmp_path):
     assert count_unparsed(found, [cube])["sums"].tolist() == [[[0], [0]]]
     with pytest.raises(InputError, match="a log has no dimension 'tone'"):
         Evaluations(found, dimensions=["tone"]).cubes()
-    with pytest.raises(InputError, match="--wide is of tables"):
-        Evaluations(found, wide=True).cubes()
 
 
 def test_benchmarks_that_share_a_name_and_no_question(tmp_path):

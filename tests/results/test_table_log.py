@@ -86,12 +86,22 @@ def long_table(path, *summaries):
 @pytest.mark.parametrize(
     ("summaries", "message"),
     [
-        ([("a", "mean", 0.5), ("b", "mean", 1)], "the question 'mean' sums up the others and is left out"),
-        ([("a", "Total", 1), ("b", "Total", 2)], "the question 'Total' sums up the others and is left out"),
-        ([("average", "q1", 1), ("average", "q2", 0.5)], "the model 'average' sums up the others and is left out"),
+        (
+            [("a", "mean", 0.5), ("b", "mean", 1)],
+            "the question 'mean' is the mean or the sum of the others and is left out",
+        ),
+        (
+            [("a", "Total", 1), ("b", "Total", 2)],
+            "the question 'Total' is the mean or the sum of the others and is left out",
+        ),
+        (
+            [("average", "q1", 1), ("average", "q2", 0.5)],
+            "the model 'average' is the mean or the sum of the others and is left out",
+        ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*scores are from")
+@pytest.mark.filterwarnings("ignore:.*scores in")
+@pytest.mark.filterwarnings("ignore:.*run: t.csv")
 def test_rows_that_sum_up_others_are_left_out_and_said(tmp_path, summaries, message):
     path = long_table(tmp_path / "t.csv", *summaries)
     with pytest.warns(HowsureWarning, match=message):

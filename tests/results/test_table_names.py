@@ -177,7 +177,9 @@ def test_files_of_completions_are_models_of_one_benchmark(tmp_path, suffix):
         write(path, rows)
         if suffix == ".json":
             path.write_text(json.dumps(rows))
-    with pytest.warns(HowsureWarning, match="2 files are named by their paths: benchmarks trivia; models alpha, beta") as said:
+    with pytest.warns(
+        HowsureWarning, match="2 files are named by their paths: benchmarks trivia; models alpha, beta"
+    ) as said:
         result = hs.rescore(tmp_path / "trivia", "numeric", tmp_path / "run")
     assert len(said) == 1
     assert content(hs.read(tmp_path / "run", scorer="numeric")) == {"trivia": (("alpha", "beta"), 10)}
@@ -194,17 +196,6 @@ def test_counted_ids_with_other_targets_are_other_benchmarks(tmp_path):
         write(tmp_path / f"gpt/{name}.jsonl", completions(10, target=word))
     hs.rescore(tmp_path / "gpt", "exact", tmp_path / "run")
     assert content(hs.read(tmp_path / "run", scorer="exact")) == {"gsm8k": (("gpt",), 10), "mmlu": (("gpt",), 10)}
-
-
-def test_a_column_system_names_the_model_unless_it_holds_prompts(tmp_path):
-    rows = [{"system": name, "id": i, "passed": 1} for name in ("GPT-4o + tools", "Llama 3 (8B)") for i in range(4)]
-    write(tmp_path / "x.csv", rows)
-    assert content(hs.read(tmp_path / "x.csv")) == {"x": (("GPT-4o + tools", "Llama 3 (8B)"), 4)}
-    for prompt in ("You are a helpful assistant.", "Think first\nthen answer", "", None):
-        write(tmp_path / "y.jsonl", [{"system": prompt, "id": i, "passed": i % 2} for i in range(4)])
-        assert content(hs.read(tmp_path / "y.jsonl")) == {"y": (("y",), 4)}
-    write(tmp_path / "z.jsonl", [{"system": "Answer.", "model": "m", "id": i, "passed": 1} for i in range(4)])
-    assert content(hs.read(tmp_path / "z.jsonl")) == {"z": (("m",), 4)}
 
 
 def test_ids_that_pandas_wrote_as_floats_are_those_of_the_other_file(tmp_path):

@@ -137,11 +137,6 @@ def test_settings_are_in_the_label():
         ([("results", BENCHMARK), ("results (1)", BENCHMARK)], "names", "may be models, or runs of fewer"),
         ([("gpt", BENCHMARK), ("gpt_run2", BENCHMARK)], "names", "files: {generation: 0}"),
         (
-            [("a", {"targets": TARGETS}), ("b", {"targets": {**TARGETS, **dict.fromkeys(map(str, range(30)), "t")}})],
-            "names",
-            "may be",
-        ),
-        (
             [("x/a", {"models": frozenset("mn")}), ("x/b", {"models": frozenset("mn")})],
             "names",
             "files: {benchmark: 0}",

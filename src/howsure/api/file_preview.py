@@ -149,14 +149,8 @@ def preview(
     action = ["score", str(path)]
     if not scored:
         action = ["rescore", str(path), "-o", "run", *_choose_scorer(without_scores[0][1])]
-    for name, column in (columns or {}).items():
-        options = ["--columns", f"{name}={column if isinstance(column, str) else ','.join(column)}", *options]
-    for each in map if isinstance(map, (list, tuple)) else [map] if map is not None else []:
-        options += ["--map", str(each)]
-    flags = {"shape": shape, "scorer": scorer, "as-benchmark": benchmark, "model": model}
-    flags["scale"] = None if scale is None else f"{scale:g}"
-    for flag, value in flags.items():
-        options += [f"--{flag}", str(value)] if value is not None else []
+    flags = {"shape": shape, "scorer": scorer, "as-benchmark": benchmark, "model": model, "scale": scale}
+    options = [*_write_options(columns, map, flags), *options]
     first = tables[0] if tables else None
     return FilePreview(
         str(path),
@@ -166,6 +160,21 @@ def preview(
         shlex.join(["howsure", *action, *options]),
         _write_mapping(first[1], first[0].options.map) if first else "",
     )
+
+
+def _write_options(
+    columns: Mapping[str, str | Sequence[str]] | None, table_map: object, flags: Mapping[str, object]
+) -> list[str]:
+    """Return the options of the command line that say the same as arguments."""
+    options: list[str] = []
+    for name, column in (columns or {}).items():
+        options += ["--columns", f"{name}={column if isinstance(column, str) else ','.join(column)}"]
+    for each in table_map if isinstance(table_map, (list, tuple)) else [table_map] if table_map is not None else []:
+        options += ["--map", str(each)]
+    for flag, value in flags.items():
+        if value is not None:
+            options += [f"--{flag}", f"{value:g}" if isinstance(value, float) else str(value)]
+    return options
 
 
 def _find_options(sources: Sequence[Source], lines: list[str]) -> list[str]:
@@ -304,18 +313,22 @@ def _write_mapping(content: TableContent, table_map: TableMap) -> str:
         lines.append(f"shape: {content.shape}" if content.shape != "cells" else "# shape: cells")
     for name, columns in content.columns.items():
         if set(columns) <= content.every.keys():
-            lines.append(
-                f"{name}: {dump(columns[0] if len(columns) == 1 else list(columns))}  # {content.reasons.get(name, 'its name')}"
-            )
-    for key in ("percent", "fraction", "fill", "header", "sheet", "files"):
-        if value := getattr(table_map, key):
-            lines.append(f"{key}: {dump(list(value) if isinstance(value, tuple) else value)}  # you said so")
+            value = columns[0] if len(columns) == 1 else list(columns)
+            lines.append(f"{name}: {dump(value)}  # {content.reasons.get(name, 'its name')}")
+    given = {
+        key: getattr(table_map, key) for key in ("percent", "fraction", "fill", "missing", "unnest", "header", "sheet")
+    }
+    lines += [
+        f"{key}: {dump(list(one) if isinstance(one, tuple) else one)}  # you said so"
+        for key, one in given.items()
+        if one
+    ]
     taken = {column for columns in content.columns.values() for column in columns} | {*content.melted}
     unread = [column for column in content.every if column not in taken]
     if content.melted and unread:
         lines.append(f"drop: {dump(unread)}  # no scores of a model")
-    for column in unread if not content.melted else ():
-        lines.append(f"# not read: {dump(column)} (such as {dump(content.every[column])})")
+    if not content.melted:
+        lines += [f"# not read: {dump(column)} (such as {dump(content.every[column])})" for column in unread]
     alternatives = {"models": "repeats", "repeats": "models"}
     if content.shape in alternatives:
         lines.append(f"# shape: {alternatives[content.shape]}")

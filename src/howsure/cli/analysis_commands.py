@@ -371,7 +371,7 @@ def variants(
 
     The table has the moments over prompt variants, the variance by source, and n_star: the smallest number of these
     variants that is enough, as published, and as the whole space of variants needs them. A table of results may also
-    hold scores of whole benchmarks: a row per model and variant, without a column for the question, or --shape variants.
+    hold scores of whole benchmarks: a row per model and variant without a column for the question, or --shape variants.
     """
     import howsure as hs
 

@@ -46,6 +46,8 @@ _N_NAMED = 3
 #: Question and variant.
 _Key = tuple[str, str]
 _Digests = Mapping[tuple[str, str, str], QuestionDigest]
+#: What is said of the logs, by the code of the note.
+_Cases = defaultdict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,10 @@ def distinguish_logs(
     notes
         At most one for each code.
     """
-    notes = _Notes()
+    notes: _Cases = defaultdict(list)
     logs, first_try = _supersede_tries(logs, notes)
     logs = _choose_common_scorers(logs, notes)
-    places = _name_by_path(logs, layout, labels or [""] * len(logs), notes)
+    places, named = _name_by_path(logs, layout, labels or [""] * len(logs))
     digests = _digest_logs(logs)
     conditions = [dict(log.info.conditions) for log in logs]
     benchmarks: list[dict[str, str]] = [{} for _ in logs]
@@ -144,7 +146,10 @@ def distinguish_logs(
         models = {label: labelled[place.get(label, label)] for label in log.info.models}
         distinct.append(log._replace(names=LogNames(models, benchmarks[i], variants[i], questions[i])))
     _note_repeats(distinct, digests, first_try, notes)
-    return distinct, notes.list()
+    for code, cases in notes.items():
+        listed = ", ".join(cases[:_N_NAMED]) + ", ..." * (len(cases) > _N_NAMED)
+        named.append(Note(code, n=len(cases), facts={"cases": listed}))
+    return distinct, named
 
 
 def label_models(logs: Sequence[LogInfo]) -> list[dict[str, str]]:
@@ -210,27 +215,7 @@ def _is_relevant(name: str) -> bool:
     return not is_harmless(name)
 
 
-class _Notes:
-    """Collects cases by code, so that one note states all cases of a code."""
-
-    def __init__(self) -> None:
-        self._cases: defaultdict[str, list[str]] = defaultdict(list)
-        self.others: list[Note] = []
-
-    def add(self, code: str, case: str) -> None:
-        """Add a case of a code."""
-        self._cases[code].append(case)
-
-    def list(self) -> list[Note]:
-        """Return a note for each code that has a case."""
-        own = [
-            Note(code, n=len(cases), facts={"cases": ", ".join(cases[:_N_NAMED]) + ", ..." * (len(cases) > _N_NAMED)})
-            for code, cases in self._cases.items()
-        ]
-        return [*self.others, *own]
-
-
-def _supersede_tries(logs: Sequence[DistinctLog], notes: _Notes) -> tuple[list[DistinctLog], list[int]]:
+def _supersede_tries(logs: Sequence[DistinctLog], notes: _Cases) -> tuple[list[DistinctLog], list[int]]:
     """Return logs that leave out samples which a later try of the same run has, and for each log its first try."""
     tries_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for i, log in enumerate(logs):
@@ -248,11 +233,11 @@ def _supersede_tries(logs: Sequence[DistinctLog], notes: _Notes) -> tuple[list[D
             options = msgspec.structs.replace(logs[i].options, superseded=frozenset(later & samples[i].keys()))
             result[i], first_try[i] = logs[i]._replace(options=options), order[0]
             later |= samples[i].keys()
-        notes.add("continued-run", f"{len(order)} tries, the last in {logs[order[-1]].path}")
+        notes["continued-run"].append(f"{len(order)} tries, the last in {logs[order[-1]].path}")
     return result, first_try
 
 
-def _choose_common_scorers(logs: Sequence[DistinctLog], notes: _Notes) -> list[DistinctLog]:
+def _choose_common_scorers(logs: Sequence[DistinctLog], notes: _Cases) -> list[DistinctLog]:
     """Return logs of a benchmark that would be read by other scorers with one that all have, else as a condition."""
     result = list(logs)
     groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -266,7 +251,7 @@ def _choose_common_scorers(logs: Sequence[DistinctLog], notes: _Notes) -> list[D
             continue
         common = next((name for name in (*first, *scorers[0]) if all(name in names for names in scorers)), None)
         names = ", ".join(map(repr, [common] if common else first[:_N_NAMED])) + ", ..." * (len(first) > _N_NAMED)
-        notes.add("common-scorer" if common else "other-scorers", f"{names} of {benchmark}")
+        notes["common-scorer" if common else "other-scorers"].append(f"{names} of {benchmark}")
         for i in members:
             info = logs[i].info
             conditions = info.conditions if common else {**info.conditions, "scorer": info.scorers[0]}
@@ -276,9 +261,9 @@ def _choose_common_scorers(logs: Sequence[DistinctLog], notes: _Notes) -> list[D
 
 
 def _name_by_path(
-    logs: Sequence[DistinctLog], layout: Layout | None, labels: Sequence[str], notes: _Notes
-) -> list[dict[str, str]]:
-    """Return for each log the new label of a model that no log names, or that the user named, by the old label."""
+    logs: Sequence[DistinctLog], layout: Layout | None, labels: Sequence[str]
+) -> tuple[list[dict[str, str]], list[Note]]:
+    """Return for each log the new label of a model that it does not state, or that the user named, and notes."""
     new: list[dict[str, str]] = [{} for _ in logs]
     places = [
         i
@@ -288,14 +273,13 @@ def _name_by_path(
     facts = [
         FileFacts(str(logs[i].path), benchmarks=frozenset(logs[i].info.benchmarks), label=labels[i]) for i in places
     ]
-    names, own = name_files(
-        facts, layout={k: v for k, v in (layout or {}).items() if k != "benchmark"}, is_repeated=True
-    )
-    if layout or any(labels) or len({name.model for name in names}) > 1 or any(name.run for name in names):
-        for i, name in zip(places, names, strict=True):
-            new[i] = {next(iter(logs[i].info.models)): name.model or ""}
-        notes.others += own
-    return new
+    parts = {role: part for role, part in (layout or {}).items() if role != "benchmark"}
+    names, notes = name_files(facts, layout=parts, is_repeated=True)
+    if not (layout or any(labels) or any(name.run for name in names) or len({name.model for name in names}) > 1):
+        return new, []  # nothing in the paths tells them apart
+    for i, name in zip(places, names, strict=True):
+        new[i] = {label: name.model or label for label in logs[i].info.models}
+    return new, notes
 
 
 def _digest_logs(logs: Sequence[DistinctLog]) -> list[_Digests]:
@@ -319,7 +303,7 @@ class _Comparison:
     """Compares the logs of one benchmark by their data, their conditions and their prompts."""
 
     def __init__(
-        self, benchmark: str, logs: Mapping[int, DistinctLog], digests: Sequence[_Digests], notes: _Notes
+        self, benchmark: str, logs: Mapping[int, DistinctLog], digests: Sequence[_Digests], notes: _Cases
     ) -> None:
         self._benchmark, self._logs, self._notes = benchmark, logs, notes
         self._digests = {i: {key[1:]: one for key, one in digests[i].items() if key[0] == benchmark} for i in logs}
@@ -355,7 +339,7 @@ class _Comparison:
         for key in own.keys() - versions.keys():
             versions[key].append(own[key])
         if other:
-            self._notes.add("other-versions", f"{len(other)} of {self._benchmark} in {self._logs[i].path}")
+            self._notes["other-versions"].append(f"{len(other)} of {self._benchmark} in {self._logs[i].path}")
 
     def _note_other_order(self) -> None:
         """Note a log with the texts of the first under other ids, as of questions without ids that were shuffled."""
@@ -363,7 +347,7 @@ class _Comparison:
         for each in others:
             n_moved = sum(each[text] != key for text, key in first.items() if text in each)
             if n_moved >= N_FEWEST and 2 * n_moved > len(each):
-                self._notes.add("shuffled-questions", self._benchmark)
+                self._notes["shuffled-questions"].append(self._benchmark)
                 return
 
     def _classify(self, members: Sequence[int], part: DigestPart) -> dict[int, int]:
@@ -396,7 +380,7 @@ class _Comparison:
             return {}
         named = [f"{self._benchmark} ({text})" for text in texts]
         for name in named:
-            self._notes.add("other-data", name)
+            self._notes["other-data"].append(name)
         return {i: name for (members, _), name in zip(self._data, named, strict=True) for i in members}
 
     def name_variants(self) -> tuple[dict[int, str], dict[int, dict[str, object]]]:
@@ -426,7 +410,9 @@ class _Comparison:
             if len(names) > 1:
                 variants |= {i: names[key] for i, key in keys.items() if names[key]}
                 listed = "; ".join(name or "default" for name in list(names.values())[:_N_NAMED])
-                self._notes.add("prompt-variants", f"{self._benchmark} ({listed}{'; ...' * (len(names) > _N_NAMED)})")
+                self._notes["prompt-variants"].append(
+                    f"{self._benchmark} ({listed}{'; ...' * (len(names) > _N_NAMED)})"
+                )
         return variants, conditions
 
 
@@ -448,7 +434,7 @@ def _state_data(log: DistinctLog, benchmark: str) -> list[str]:
 
 
 def _note_repeats(
-    logs: Sequence[DistinctLog], digests: Sequence[_Digests], first_try: Sequence[int], notes: _Notes
+    logs: Sequence[DistinctLog], digests: Sequence[_Digests], first_try: Sequence[int], notes: _Cases
 ) -> None:
     """Note which logs are read as repeats: several logs, or runs of several tries, with a common question."""
     groups: defaultdict[tuple[str, ...], dict[int, set[tuple[str, str, str]]]] = defaultdict(dict)
@@ -463,9 +449,9 @@ def _note_repeats(
         if len(members) < 2 or len(set().union(*members.values())) == sum(map(len, members.values())):
             continue
         case = f"{len(members)} logs of {model} on {name}{f' ({variant})' * bool(variant)}"
-        notes.add("repeated-logs", case)
+        notes["repeated-logs"].append(case)
         each = [digests[i] for i in members]
         common = [key for key in set.intersection(*map(set, each)) if key[0] == benchmark]
         texts = [{own[key].completion for own in each} for key in common if all(own[key].completion for own in each)]
         if len(texts) >= N_FEWEST and sum(len(own) == 1 for own in texts) >= (1 - DIFFERING_SHARE) * len(texts):
-            notes.add("equal-texts", case)
+            notes["equal-texts"].append(case)

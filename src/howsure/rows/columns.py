@@ -100,13 +100,13 @@ class ColumnValues(NamedTuple):
 
     @property
     def scale(self) -> str:
-        """ "unit" for scores from 0 to 1, "percent" from 0 to more than 20 and at most 100, "other" for the rest."""
+        """The scale of the scores; see `find_scale`."""
         if self.words is not None or self.low is None or self.high is None:
             return "unit"
         return find_scale(self.low, self.high, self.n_ones, self.n_large)
 
 
-def find_scale(low: float, high: float, n_ones: int, n_large: int) -> str:
+def find_scale(low: float, high: float, n_ones: float, n_large: float) -> str:
     """Return the scale of scores: "unit", "percent" or "other".
 
     Scores above 20 and up to 100 are percent, but not where most of those above 0 are 1.
@@ -130,11 +130,29 @@ def find_columns(names: Sequence[str], where: str, options: TableOptions) -> Fou
     UnknownNameError
         When a column that the user named does not exist.
     """
-    columns: dict[str, tuple[str, ...]] = {}
-    reasons: dict[str, str] = {}
     by_key = {normalise_name(name): name for name in reversed(names)}
-    named = options.map.columns
-    for ours, given in named.items():
+    columns = _find_named(names, by_key, where, options)
+    reasons = dict.fromkeys(columns, "you named it")
+    taken = {column for each in columns.values() for column in each} | {*options.dimensions}
+    for ours in _ALWAYS:
+        alias = None if ours in columns else _find_by_name(ours, names, taken)
+        if alias is not None:
+            columns[ours] = (alias,)
+            reasons[ours] = f"its name is one of those for the {ours}"
+            if ours in {"benchmark", "model", "question", "variant", "generation"}:
+                taken.add(alias)
+    if {"n", "total"} <= by_key.keys() and columns.get("total") == (by_key["total"],) and "right" not in columns:
+        columns |= {"right": (by_key["total"],), "total": (by_key["n"],)}  # our own names of cells
+        reasons["right"] = "its name is one of those for the right"
+    return FoundColumns(columns, reasons)
+
+
+def _find_named(
+    names: Sequence[str], by_key: Mapping[str, str], where: str, options: TableOptions
+) -> dict[str, tuple[str, ...]]:
+    """Return the columns that the user named."""
+    columns: dict[str, tuple[str, ...]] = {}
+    for ours, given in options.map.columns.items():
         if ours in TEXTS and ours not in ALIASES and not options.texts:
             continue
         found = []
@@ -146,26 +164,17 @@ def find_columns(names: Sequence[str], where: str, options: TableOptions) -> Fou
             if column is None:
                 raise UnknownNameError("column", one, names, where=where)
             found.append(column)
-        columns[ours], reasons[ours] = tuple(found), "you named it"
-    taken = {column for each in columns.values() for column in each} | {*options.dimensions}
-    plain = [name for name in names if "." not in name]
-    for ours in _ALWAYS:
-        if ours in columns:
-            continue
-        alias = find_alias(ours, plain, taken)
-        if alias is None:
-            inner = {name.rpartition(".")[2]: name for name in names if "." in name and name not in taken}
-            matches = [name for name in names if "." in name and find_alias(ours, [name.rpartition(".")[2]])]
-            alias = inner[matches[0].rpartition(".")[2]] if len(matches) == 1 and matches[0] not in taken else None
-        if alias is not None:
-            columns[ours] = (alias,)
-            reasons[ours] = f"its name is one of those for the {ours}"
-            if ours in {"benchmark", "model", "question", "variant", "generation"}:
-                taken.add(alias)
-    if {"n", "total"} <= by_key.keys() and columns.get("total") == (by_key["total"],) and "right" not in columns:
-        columns |= {"right": (by_key["total"],), "total": (by_key["n"],)}  # our own names of cells
-        reasons["right"] = "its name is one of those for the right"
-    return FoundColumns(columns, reasons)
+        columns[ours] = tuple(found)
+    return columns
+
+
+def _find_by_name(ours: str, names: Sequence[str], taken: set[str]) -> str | None:
+    """Return the column that has one of our column's names, or else the only field of a record that has."""
+    alias = find_alias(ours, [name for name in names if "." not in name], taken)
+    if alias is not None:
+        return alias
+    fields = [name for name in names if "." in name and find_alias(ours, [name.rpartition(".")[2]]) is not None]
+    return fields[0] if len(fields) == 1 and fields[0] not in taken else None
 
 
 def describe_columns(rows: duckdb.DuckDBPyRelation, names: Iterable[str]) -> dict[str, ColumnValues]:

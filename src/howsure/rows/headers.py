@@ -19,8 +19,8 @@ Header: TypeAlias = int | Sequence[int] | None
 def choose_header(rows: Sequence[Sequence[str]], header: Header, where: str) -> tuple[tuple[str, ...], int]:
     """Return the names of the columns, and which of the rows, which are not blank, is the last of the header.
 
-    A first column without a name is `#`. Where the user says which rows are the header, other columns without a name,
-    and names that stand twice, have the number of the column behind them: `score #3`.
+    A first column without a name is `#`. Other columns without a name and without a value and, where the user says
+    which rows are the header, all others and names that stand twice, have their number behind them: `score #3`.
     """
     levels = [0] if header is None else [header] if isinstance(header, int) else list(header)
     if not levels or not 0 <= min(levels) <= max(levels) < len(rows):
@@ -34,8 +34,9 @@ def choose_header(rows: Sequence[Sequence[str]], header: Header, where: str) -> 
         names = [names[0], *joined[1:]] if names[0] and not any(names[1:]) else joined
     counts = Counter(name.strip().casefold() for name in names)
     unclear = [i for i, name in enumerate(names) if not name.strip() or counts[name.strip().casefold()] > 1]
-    if header is None:
-        _refuse_other_header(rows, [i for i in unclear if i or names[0].strip()], where)
+    if header is None:  # a column without a name and without a value is no reason to refuse
+        in_use = [i for i in unclear if any(row[i : i + 1] and row[i].strip() for row in rows)]
+        _refuse_other_header(rows, [i for i in in_use if i or names[0].strip()], where)
     renamed = {i: f"{names[i]} #{i + 1}".strip() if i or names[0].strip() else "#" for i in unclear}
     return tuple(renamed.get(i, name) for i, name in enumerate(names)), max(levels)
 

@@ -52,7 +52,8 @@ def list_records(value: object, where: str) -> list[dict[str, object]]:
     if len(lists) == 1:
         texts = {key: one for key, one in fields.items() if one is None or isinstance(one, str)}
         # What else has one of our names is about the file, and not about its records.
-        others = {find_alias(name, texts) for name in ALIASES if name not in {"benchmark", "model"}}
+        ours = [name for name in ALIASES if name not in {"benchmark", "model"}]
+        others = {key for key in texts if any(find_alias(name, [key]) for name in ours)}
         return [{**{key: texts[key] for key in texts if key not in others}, **row} for row in fields[lists[0]]]
     if _are(each, list) and not lists and len(set(map(len, each))) == 1:
         return [dict(zip(fields, row, strict=True)) for row in zip(*each, strict=True)]

@@ -107,13 +107,6 @@ class FileName(NamedTuple):
     run: int | None = None
 
 
-class _Axis(NamedTuple):
-    """A part of the paths that differs, without the numbers of runs."""
-
-    part: int
-    values: tuple[str, ...]
-
-
 def name_alone(path: Path | str) -> str:
     """Return the name of a file that no other is compared with: its own, without its ending.
 
@@ -186,7 +179,7 @@ class _Naming:
         self._parts = [list(file.parts) for file in files]
         self._runs: list[tuple[int, ...]] = [()] * len(files)
         #: The parts that differ, the farthest from the file first; and those that are dates, numbers or hashes.
-        self._axes: list[_Axis] = []
+        self._differing: list[int] = []
         self._opaque: list[int] = []
         self._read_paths()
         #: The parts as they are now, and those that are divided into a benchmark and a model.
@@ -245,10 +238,9 @@ class _Naming:
             bases = self._split_runs([parts[part] for parts in own], others)
             for parts, base in zip(self._parts, bases, strict=True):
                 parts[part] = base
-            if len(set(bases)) > 1 and all(_OPAQUE.fullmatch(base) for base in bases if base):
-                self._opaque.append(part)
-            elif len(set(bases)) > 1:
-                self._axes.insert(0, _Axis(part, tuple(bases)))
+            if len(set(bases)) > 1:
+                is_opaque = all(_OPAQUE.fullmatch(base) for base in bases if base)
+                (self._opaque if is_opaque else self._differing).insert(0, part)
 
     def _split_runs(self, values: Sequence[str], others: Sequence[tuple[str, ...]]) -> list[str]:
         """Return the values of a part without the numbers of runs, which are kept.
@@ -337,7 +329,7 @@ class _Naming:
         used = {part for role, given in self._layout.items() if role != "path" for part in _list_parts(given)}
         pieces = str(self._layout.get("path", "*")).split("/")[::-1]
         used |= {part for part, piece in enumerate(pieces) if piece != "*"}
-        axes = {axis.part: [axis.values[i] for i in places] for axis in self._axes if axis.part not in used}
+        axes = {part: [self._parts[i][part] for i in places] for part in self._differing if part not in used}
         return {part: values for part, values in axes.items() if len(set(values)) > 1}
 
     # Benchmarks
@@ -407,21 +399,13 @@ class _Naming:
                 cut = _cut(_drop_shared(axes[part], "_"), classes)
                 if cut and is_sure(cut[1], is_strict=is_strict):
                     self._divided.add(part)
-                    self._replace_part(part, dict(zip(places, _drop_shared(cut[1], "_"), strict=True)))
+                    for i, rest in zip(places, _drop_shared(cut[1], "_"), strict=True):
+                        self._parts[i][part] = rest
                     return _drop_shared(cut[0], _SEPARATORS)
         what = f"{len(places)} files have {len(set(classes))} sets of question ids, which no part of their paths names"
         if not is_apart or not trust:
             what = f"{len(places)} files have ids in common, and no targets that say whether the questions are the same"
         return self._refuse(what, axes, own_roles)
-
-    def _replace_part(self, part: int, rest: Mapping[int, str]) -> None:
-        """Replace a part of the paths of some files by what is left of it."""
-        for k, axis in enumerate(self._axes):
-            if axis.part == part:
-                values = tuple(rest.get(i, value) for i, value in enumerate(axis.values))
-                self._axes[k] = axis._replace(values=values)
-        for i, value in rest.items():
-            self._parts[i][part] = value
 
     # Models
 
@@ -433,19 +417,15 @@ class _Naming:
         axes = {part: values for part, values in self._list_axes(places).items() if not _depends(values, own)}
         n_needed = len(set(zip(own, _join(axes.values()) or own, strict=True)))
         for size in range(len(axes) + 1 if places else 0):
-            joined = [
-                (own_parts, _join(axes[one] for one in own_parts) or [""] * len(places))
-                for own_parts in combinations(axes, size)
-            ]
+            joined = [(one, _join(axes[k] for k in one) or [""] * len(places)) for one in combinations(axes, size)]
             found = [one for one in joined if len(set(zip(own, one[1], strict=True))) == n_needed]
             if found:
                 found.sort(key=lambda one: len(set(one[1])))
                 parts, names = found[0]
                 rivals = [other for _, other in found if len(set(other)) == len(set(names))]
                 if _has_doubtful_numbers(names) or not all(_are_same(other, names) for other in rivals):
-                    self._refuse(
-                        f"{_list(set(names))} may be models, or runs of fewer", {p: axes[p] for p in parts}, ["model"]
-                    )
+                    what = f"{_list(set(names))} may be models, or runs of fewer"
+                    self._refuse(what, {part: axes[part] for part in parts}, ["model"])
                 for i, name in zip(places, names, strict=True):
                     labels[i] = name or self._find_constant(places, is_model=True)
                 break
@@ -457,22 +437,21 @@ class _Naming:
         """Raise where two files are the same, by their bytes, by ids of their rows, or by long texts."""
         owner: dict[Hashable, int] = {}
         for i, file in enumerate(self._files):
-            marks = [frozenset({("bytes", file.content)}) if file.content else frozenset(), file.rows]
-            for own in marks:
-                first, n = (Counter(owner[mark] for mark in own if mark in owner).most_common(1) or [(i, 0)])[0]
-                if not n or n < _MOSTLY * len(own):
-                    continue
-                one = self._files[first].path
-                if self._layout or self._runs[i] != self._runs[first]:
-                    self._notes.append(Note("equal-runs", file.path, facts={"other": one}))
-                    break
-                parts = [axis.part for axis in self._axes if axis.values[i] != axis.values[first]]
-                way = ["--map", _write_layout({"model": parts if len(parts) > 1 else parts[0]})] if parts else []
-                remedy = "give one of them" + f", or say that they are two: {shlex.join(way)}" * bool(way)
-                raise InputError(
-                    f"it has the same rows as {one}", where=file.path, remedy=remedy, code="equal-files", options=way
-                )
-            owner |= {mark: i for own in marks for mark in own}
+            bytes_of_it = [("bytes", file.content)] * bool(file.content)
+            same = Counter(owner[mark] for mark in file.rows if mark in owner)
+            first = next((k for k, n in same.most_common(1) if n >= _MOSTLY * len(file.rows)), None)
+            first = next((owner[mark] for mark in bytes_of_it if mark in owner), first)
+            owner |= dict.fromkeys([*file.rows, *bytes_of_it], i)
+            if first is None:
+                continue
+            one, parts = self._files[first].path, list(self._list_axes([i, first]))
+            if self._layout or self._runs[i] != self._runs[first]:
+                self._notes.append(Note("equal-runs", file.path, facts={"other": one}))
+                continue
+            way = ["--map", _write_layout({"model": parts})] if parts else []
+            remedy = "give one of them" + f", or say that they are two: {shlex.join(way)}" * bool(way)
+            what = f"it has the same rows as {one}"
+            raise InputError(what, where=file.path, remedy=remedy, code="equal-files", options=way)
 
     def _refuse_repeated_keys(self, keys: Sequence[Hashable], renamed: Sequence[Mapping[str, str]]) -> None:
         """Raise where files have the same benchmark, model and questions, and no number of a run tells them apart."""
@@ -497,9 +476,10 @@ class _Naming:
                 f"{len(members)} files have scores of {name} on the same questions, such as {one.path} and {other.path}"
             )
             differing = [k for k, (a, b) in enumerate(zip(one.parts, other.parts, strict=False)) if a != b]
-            if axes or differing:
-                parts = axes or {part: [] for part in self._opaque or differing[:1]}
-                self._refuse(what, parts, ["model", "generation"] if axes else ["generation"])
+            if axes:
+                self._refuse(what, axes, ["model", "generation"])
+            if differing:
+                self._refuse(what, dict.fromkeys(self._opaque or differing[:1], ()), ["generation"])
             raise InputError(what, remedy="give one of them, or give each a name: NAME=PATH", code="equal-files")
 
     def _refuse(self, what: str, axes: Mapping[int, Sequence[str]], roles: Sequence[str] = ()) -> NoReturn:
@@ -516,10 +496,11 @@ class _Naming:
         """
         given = dict(self._layout)
         if self._opaque and "generation" not in given and "generation" not in roles:
-            of_cell = Counter(
-                (*(axis.values[i] for axis in self._axes), self._runs[i]) for i in range(len(self._files))
+            cells = Counter(
+                (*(own[part] for part in self._differing), run)
+                for own, run in zip(self._parts, self._runs, strict=True)
             )
-            given |= {"generation": self._opaque[0]} if max(of_cell.values()) > 1 else {}
+            given |= {"generation": self._opaque[0]} if max(cells.values()) > 1 else {}
         layouts = self._compose_layouts(list(axes), () if self._divided & axes.keys() else roles)
         if not layouts and axes and "generation" in given:
             layouts = [{role: next(iter(axes))} for role in _ROLES]
@@ -554,7 +535,7 @@ class _Naming:
             is_whole = all(text == _SLOT for text in composed.values())
             layouts.append(dict(zip(way, parts, strict=True)) if is_whole else {"path": path})
         if not layouts and roles and parts:
-            layouts = [{role: list(parts) if len(parts) > 1 else parts[0]} for role in roles]
+            layouts = [{role: list(parts)} for role in roles]
         elif not layouts and len(parts) > 1:
             layouts = [{"model": list(parts[:-1]), "benchmark": parts[-1]}]
             layouts += [{"benchmark": parts[0], "model": list(parts[1:])}]
@@ -664,10 +645,11 @@ def _list(names: Iterable[str]) -> str:
 def _write_layout(layout: Mapping[str, object]) -> str:
     """Return the YAML of a layout.
 
-    >>> _write_layout({"model": [2, 1], "name": "{benchmark}"})
-    "files: {model: [2, 1], name: '{benchmark}'}"
+    >>> _write_layout({"model": [2, 1], "benchmark": [0]})
+    'files: {model: [2, 1], benchmark: 0}'
     """
-    return "files: {" + ", ".join(f"{role}: {part!r}" for role, part in layout.items()) + "}"
+    plain = {role: own[0] if isinstance(own, list) and len(own) == 1 else own for role, own in layout.items()}
+    return "files: {" + ", ".join(f"{role}: {own!r}" for role, own in plain.items()) + "}"
 
 
 def _find_classes(files: Sequence[FileFacts], name: str) -> tuple[list[int], int, bool]:

@@ -22,6 +22,7 @@ from howsure.rows.words import (
     normalise_name,
     split_words,
 )
+from howsure.safe_text import inflect_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -83,7 +84,7 @@ def refuse_repeats(
     same = " AND ".join(f"t.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
     repeated: Any = keyed.query(
         "t",
-        f"WITH k AS (SELECT {listed} FROM t GROUP BY {listed} HAVING count(*) > 1 LIMIT {_MOST_KEYS}) "
+        f"WITH k AS (SELECT {listed} FROM t GROUP BY {listed} HAVING count(*) > 1 LIMIT {_MOST_KEYS}) "  # noqa: S608
         f"SELECT t.* FROM t JOIN k ON {same}",
     )
     if not repeated.limit(1).fetchall():
@@ -259,7 +260,8 @@ def refuse_two_targets(
     *_, name, low, high = first[0]
     own = found.columns.get("question", ())
     letters = len(str(low)) == len(str(high)) == 1
-    what = f"{n} question{'s have' if n > 1 else ' has'} several values in {target!r}: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
+    have = inflect_text("[question has|questions have]", n)
+    what = f"{n} {have} several values in {target!r}: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
     remedy = f"one id should be one question: read id and target as its name, or leave column {target!r} out"
     options = write_map(drop=[target]) if letters or not own else ("--columns", f"question={','.join([*own, target])}")
     raise InputError(what, where=where, remedy=remedy, code="two-targets", options=options)

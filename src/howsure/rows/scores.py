@@ -74,11 +74,6 @@ def read_score_column(
         rows = rows.project(f"* REPLACE ({kept} AS {quote_name(column)})")
         read = read_score_column(rows, column, where, replace(options, map=replace(options.map, missing=())), note)
         return ScoreColumn(f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {read.sql} END", ())
-    if column in options.map.fraction:
-        text = write_text_sql(column, types)
-        sql = f"TRY_CAST(split_part({text}, '/', 1) AS DOUBLE) / TRY_CAST(split_part({text}, '/', 2) AS DOUBLE)"
-        wrong = f"{text} IS NOT NULL AND ({sql}) IS NULL"
-        return ScoreColumn(sql, (RowCheck(wrong, column, "no share such as 8/10", "fix the cell, or leave it empty"),))
     words: Mapping[str, float | None] = {}
     if types[column] in {"VARCHAR", "JSON"}:
         words = _read_words(rows, column, where, options, note, types)
@@ -194,55 +189,62 @@ def scale_scores(
     if column in options.map.percent:
         return _replace_score(table, "score / 100.0")
     if percent_names is not None and options.map.percent:
-        name, percent = percent_names
-        listed = ", ".join(map(quote_text, percent))
-        return (
-            _replace_score(table, f"CASE WHEN {name} IN ({listed}) THEN score / 100.0 ELSE score END")
-            if percent
-            else table
-        )
-    ranges = _read_ranges(table)
-    if any(low is None or high is None or not (isfinite(low) and isfinite(high)) for _, low, high, *_ in ranges):
-        ranges = [one for one in ranges if one[1] is not None and isfinite(one[1]) and isfinite(one[2])]
-    if all(find_scale(*one[1:]) == "unit" for one in ranges):
-        return table
+        listed = ", ".join(map(quote_text, percent_names[1]))
+        return _replace_score(table, f"CASE WHEN {percent_names[0]} IN ({listed}) THEN score / 100.0 ELSE score END")
+    ranges = [one for one in _read_ranges(table) if one[1] is not None and isfinite(one[1]) and isfinite(one[2])]
+    return (
+        table if all(find_scale(*one[1:]) == "unit" for one in ranges) else _scale_by_range(table, column, where, note)
+    )
+
+
+def _scale_by_range(
+    table: duckdb.DuckDBPyRelation, column: str, where: str, note: Callable[[Note], None]
+) -> duckdb.DuckDBPyRelation:
+    """Return rows without those that sum up others, whose scores that are percent by their range are divided by 100."""
     table = _drop_summary_rows(table, where, note)
     ranges = [one for one in _read_ranges(table) if one[1] is not None]
-    percent = []
-    for benchmark, low, high, n_ones, n_large in ranges:
-        kind = find_scale(low, high, n_ones, n_large)
-        if kind == "percent":
-            percent.append(benchmark)
-        if kind != "unit":
-            code = "percent" if kind == "percent" else "scores-beyond-1"
+    percent = [benchmark for benchmark, *limits in ranges if find_scale(*limits) == "percent"]
+    for benchmark, *limits in ranges:
+        if find_scale(*limits) == "other":
+            _refuse_doubtful_range(column, where, *limits)
+        if find_scale(*limits) != "unit":
+            code = "percent" if benchmark in percent else "scores-beyond-1"
             about = (str(benchmark),) if len(ranges) > 1 else ()
-            note(Note(code, where, about, facts={"column": column, "low": low, "high": high}))
-        if kind == "other" and low >= 0 and high > 10 and n_ones >= n_large:
-            what = f"most scores in {column!r} are 0 or 1, and others go up to {high:g}"
-            remedy = "remove rows that are no scores, or add --scale 1 to take them as they are"
-            raise InputError(what, where=where, remedy=remedy, code="scales")
-        if kind == "other" and low >= 0 and 10 < high <= 20:
-            what = f"scores in {column!r} go from {low:g} to {high:g}"
-            remedy = "add --scale 1 to take them as they are, or --scale 100 for percent"
-            raise InputError(what, where=where, remedy=remedy, code="scales", options=("--scale", "1"))
-        if kind == "other" and low == -1 and high > 1:
-            what = f"scores in {column!r} are -1 and up to {high:g}"
-            remedy = "if -1 marks a judge that failed, say that it is missing; or add --scale 1"
-            raise InputError(what, where=where, remedy=remedy, code="scales", options=write_map(missing=["-1", "-1.0"]))
+            note(Note(code, where, about, facts={"column": column, "low": limits[0], "high": limits[1]}))
     if not percent:
         return table
-    by_model = table.aggregate(
-        "CAST(model AS VARCHAR), max(score), CAST(benchmark AS VARCHAR)", "model, benchmark"
-    ).fetchall()
-    units = [name for name, high, benchmark in by_model if benchmark in percent and high is not None and 0 < high <= 1]
+    _refuse_two_scales(table, percent, where)
+    listed = ", ".join(quote_text(str(name)) for name in percent)
+    is_all = len(percent) == len(ranges)
+    scaled = "score / 100.0" if is_all else f"CASE WHEN benchmark IN ({listed}) THEN score / 100.0 ELSE score END"
+    return _replace_score(table, scaled)
+
+
+def _refuse_doubtful_range(column: str, where: str, low: float, high: float, n_ones: float, n_large: float) -> None:
+    """Raise InputError where a few numbers are far from the others, or the scale has two readings."""
+    if low >= 0 and high > 10 and n_ones >= n_large:
+        what = f"most scores in {column!r} are 0 or 1, and others go up to {high:g}"
+        remedy = "remove rows that are no scores, or add --scale 1 to take them as they are"
+        raise InputError(what, where=where, remedy=remedy, code="scales")
+    if low >= 0 and 10 < high <= 20:
+        what = f"scores in {column!r} go from {low:g} to {high:g}"
+        remedy = "add --scale 1 to take them as they are, or --scale 100 for percent"
+        raise InputError(what, where=where, remedy=remedy, code="scales", options=("--scale", "1"))
+    if low == -1 and high > 1:
+        what = f"scores in {column!r} are -1 and up to {high:g}"
+        remedy = "if -1 marks a judge that failed, say that it is missing; or add --scale 1"
+        raise InputError(what, where=where, remedy=remedy, code="scales", options=write_map(missing=["-1", "-1.0"]))
+
+
+def _refuse_two_scales(table: duckdb.DuckDBPyRelation, percent: Sequence[str], where: str) -> None:
+    """Raise InputError where the scores of one model go up to 1, and those of others up to 100."""
+    limits = table.aggregate("CAST(model AS VARCHAR), max(score), CAST(benchmark AS VARCHAR)", "model, benchmark")
+    highs = [(name, high) for name, high, benchmark in limits.fetchall() if benchmark in percent and high is not None]
+    units = [name for name, high in highs if 0 < high <= 1]
     if units:
-        what = f"scores of {units[0]} go up to 1, and those of other models up to {max(one[2] for one in ranges):g}"
+        what = f"scores of {units[0]} go up to 1, and those of other models up to {max(high for _, high in highs):g}"
         remedy = "write the scores of all models on one scale"
         raise InputError(what, where=where, remedy=remedy, code="scales")
-    if len(percent) == len(ranges):
-        return _replace_score(table, "score / 100.0")
-    listed = ", ".join(quote_text(str(name)) for name in percent)
-    return _replace_score(table, f"CASE WHEN benchmark IN ({listed}) THEN score / 100.0 ELSE score END")
 
 
 def _read_ranges(table: duckdb.DuckDBPyRelation) -> list[tuple[str, float, float, int, int]]:
@@ -269,7 +271,8 @@ def _drop_summary_rows(
     for name in candidates:
         own = f"{question} = {quote_text(name)}"
         grouped = table.aggregate(
-            f"benchmark, model, avg(score) FILTER (NOT ({own})), sum(score) FILTER (NOT ({own})), max(score) FILTER ({own})",
+            f"benchmark, model, avg(score) FILTER (NOT ({own})), sum(score) FILTER (NOT ({own})), "
+            f"max(score) FILTER ({own})",
             "benchmark, model",
         ).fetchall()
         pairs = [(mean, total, value) for _, _, mean, total, value in grouped if value is not None and mean is not None]

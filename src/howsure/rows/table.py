@@ -38,7 +38,7 @@ from howsure.rows.sql import (
     write_cell_sums_sql,
     write_text_sql,
 )
-from howsure.rows.words import ALIASES, RUN_WORDS, TASK_NAMES, TEXTS, find_alias, normalise_name
+from howsure.rows.words import ALIASES, METRIC_NAMES, RUN_WORDS, TASK_NAMES, TEXTS, find_alias, normalise_name
 from howsure.stats.core.cube import ALL_QUESTIONS, Cube
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ _MOST_TASKS = 50
 _MAX_EXAMPLE = 40
 #: Columns with the text of a question that has an id.
 _TEXTS_OF_ID = frozenset({"question", "questiontext", "problem"})
+#: Columns that every table has after it is read, so a dimension cannot have one of these names.
+_RESERVED = frozenset({*_NAMES, "score", "n", "total", "total_sq", "cluster"})
 #: Texts that may also have another of our names.
 _SHARED_TEXTS = {"text": {"question", "variant"}, "answer": {"answer"}}
 
@@ -160,6 +162,13 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
         )
         rows = rows.project("*, row_number() OVER () AS howsure_row").project(f"* REPLACE ({filled})")
         rows = rows.project("* EXCLUDE (howsure_row)")
+    if table_map.fraction:
+        types = read_column_types(rows)
+        shares = []
+        for name in table_map.fraction:
+            above, below = (f"TRY_CAST(split_part({write_text_sql(name, types)}, '/', {i}) AS DOUBLE)" for i in (1, 2))
+            shares.append(f"{above} / {below} AS {quote_name(name)}")
+        rows = rows.project(f"* REPLACE ({', '.join(shares)})")
     if table_map.drop:
         rows = rows.project(f"* EXCLUDE ({', '.join(map(quote_name, table_map.drop))})")
     return rows
@@ -339,6 +348,48 @@ def _name_rows(
     elif "generation" not in columns and options.generation is not None:
         expressions["generation"] = str(options.generation)
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
+    rows, numbers = _write_numbers(rows, found, shape, where, options, note, checks)
+    _refuse_doubtful_questions(rows, found, key, where)
+    if options.texts:
+        expressions |= _write_texts_sql(rows, found, options, types)
+    table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
+    if shape == "generations":
+        _refuse_totals(table, found, where)
+        _note_other_scores(rows, found, where, options, note)
+    score = found.first("score")
+    if score is not None and shape != "cells":
+        percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
+        table = scale_scores(table, score, where, options, note, percent_names)
+    if "question" not in columns and not options.texts:
+        _refuse_repeated_wholes(table, where)
+        table = table if "generation" in table.columns else table.project("*, 1 AS generation")
+    return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+
+
+def _note_other_scores(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions, note: Noter
+) -> None:
+    """Note columns that are called like a score too, where the user named none."""
+    score = found.first("score")
+    if score is None or found.reasons["score"] == "you named it" or options.scorer is not None:
+        return
+    aliases = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
+    others = [name for name in rows.columns if normalise_name(name) in aliases and name not in found.taken]
+    if others:
+        note(Note("other-scores", where, facts={"column": score, "others": ", ".join(others), "first": others[0]}))
+
+
+def _write_numbers(
+    rows: duckdb.DuckDBPyRelation,
+    found: FoundColumns,
+    shape: Shape,
+    where: str,
+    options: TableOptions,
+    note: Noter,
+    checks: list[RowCheck],
+) -> tuple[duckdb.DuckDBPyRelation, list[str]]:
+    """Return the rows and SQL of their scores or sums; add to `checks`, and make those that are early."""
+    columns, types = found.columns, read_column_types(rows)
     score = found.first("score")
     if shape == "cells":
         if "mean" in columns:
@@ -359,30 +410,21 @@ def _name_rows(
         failed = find_failures(rows, found, read.sql, where, note) if shape == "generations" else ""
         numbers = [f"{f'CASE WHEN {failed} THEN NULL ELSE {read.sql} END' if failed else read.sql} AS score"]
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
-    target = find_alias("target", rows.columns, found.taken)
-    if target is not None and "question" in columns:
-        refuse_two_targets(
-            rows, {name: key[name] for name in ("benchmark", "question") if name in key}, target, found, where
-        )
-    text = next(
-        (name for name in rows.columns if normalise_name(name) in _TEXTS_OF_ID and name not in found.taken), None
-    )
-    if text is not None and "question" in columns and "variant" not in columns:
-        refuse_two_targets(
-            rows, {name: key[name] for name in ("benchmark", "question") if name in key}, text, found, where
-        )
-    if options.texts:
-        expressions |= _write_texts_sql(rows, found, options, types)
-    table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
-    if shape == "generations":
-        _refuse_totals(table, found, where)
-    if score is not None and shape != "cells":
-        percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
-        table = scale_scores(table, score, where, options, note, percent_names)
-    if "question" not in columns and not options.texts:
-        _refuse_repeated_wholes(table, where)
-        table = table if "generation" in table.columns else table.project("*, 1 AS generation")
-    return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+    return rows, numbers
+
+
+def _refuse_doubtful_questions(
+    rows: duckdb.DuckDBPyRelation, found: FoundColumns, key: Mapping[str, str], where: str
+) -> None:
+    """Raise InputError where one question has several targets or texts."""
+    if "question" not in found.columns:
+        return
+    names = {name: key[name] for name in ("benchmark", "question") if name in key}
+    free = [name for name in rows.columns if name not in found.taken]
+    texts = [name for name in free if normalise_name(name) in _TEXTS_OF_ID and "variant" not in found.columns]
+    for column in (find_alias("target", free), *texts[:1]):
+        if column is not None:
+            refuse_two_targets(rows, names, column, found, where)
 
 
 def _refuse_totals(table: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
@@ -430,13 +472,16 @@ def _write_dimensions_sql(
     columns: Mapping[str, Sequence[str]], dimensions: Sequence[str], types: ColumnTypes
 ) -> dict[str, str]:
     """Return SQL for the values of the variants; without a column for it, each combination of values is a variant."""
-    values = {
-        one: f"coalesce(nullif(trim({write_text_sql(one, types)}), ''), '(empty)')"
-        for one in dimensions
-        if one in types
-    }
-    if unknown := [one for one in dimensions if one not in types]:
-        raise UnknownNameError("column", unknown[0], types, where="--dimension")
+    by_key = {normalise_name(name): name for name in reversed(list(types))}
+    values = {}
+    for one in dimensions:
+        column = one if one in types else by_key.get(normalise_name(one))
+        if column is None:
+            raise UnknownNameError("column", one, types, where="--dimension")
+        if normalise_name(one) in _RESERVED:
+            remedy = "name a column with the values of the prompts"
+            raise InputError("it is not a dimension of a prompt", where=f"--dimension {one!r}", remedy=remedy)
+        values[one] = f"coalesce(nullif(trim({write_text_sql(column, types)}), ''), '(empty)')"
     if not values or "variant" in columns:
         return values
     parts = [value if len(values) == 1 else f"{quote_text(one + '=')} || {value}" for one, value in values.items()]

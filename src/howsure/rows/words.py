@@ -246,8 +246,8 @@ def split_repeat(name: str) -> tuple[str, int] | None:
 def are_repeat_names(names: Iterable[str]) -> bool:
     """Return whether names are one run word, or one name of a score, with different numbers.
 
-    >>> are_repeat_names(["run1", "run2"]), are_repeat_names(["score_1", "score_2"]), are_repeat_names(["gpt-3", "gpt-4"])
-    (True, True, False)
+    >>> [are_repeat_names(names) for names in (["run1", "run2"], ["score_1", "score_2"], ["gpt-3", "gpt-4"])]
+    [True, True, False]
     """
     stems, numbers = set(), []
     for name in names:
