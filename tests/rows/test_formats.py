@@ -19,7 +19,7 @@ import yaml
 from helpers.long_cases import mark_long
 
 import howsure as hs
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.rows import formats
 from howsure.rows.table import open_table, read_cells, read_cubes, read_runs
 
@@ -117,6 +117,17 @@ def test_a_csv_that_is_kept_on_the_disk_is_read_the_same(tmp_path, monkeypatch, 
     columns, rows = open_file(path)
     assert [",".join(row) for row in rows] == lines
     assert columns == ["model", "question", "run", "score"]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_letter_that_is_not_utf8_far_below(tmp_path, form):
+    """Independent: the rows that were written, of which the last has the letter, in more than two blocks of bytes."""
+    rows = [["m" * 50, str(i)] for i in range(60_000)] + [["é", "1"]]
+    lines = ["a,b", *map(",".join, rows)] if form == "csv" else [f'{{"a": "{a}", "b": "{b}"}}' for a, b in rows]
+    path = tmp_path / f"t.{form}"
+    path.write_bytes("\n".join(lines).encode("cp1252"))
+    with pytest.warns(HowsureWarning, match="not UTF-8, and is read as Windows-1252"):
+        assert open_file(path)[1] == rows
 
 
 def test_long_lines(tmp_path):

@@ -538,7 +538,9 @@ def open_rows(
         return connection.sql(f"FROM read_parquet({_list_sql(list(files))}, union_by_name = true, {_KEYS})")
     if is_remote(text):
         files = _download(connection, text, scratch)
-    rows, encodings = None, {find_encoding(path) for path in files.values()}
+    # DuckDB finds text that is not UTF-8 in a csv, but unpacks a gzip without bound.
+    encodings = {find_encoding(path, is_whole=kind == "json" or path.suffix == ".gz") for path in files.values()}
+    rows = None
     if kind == "csv" and encodings <= {"utf-8", "utf-8-sig"}:
         rows = _open_csv(connection, files, scratch, header)
     elif kind == "json" and encodings == {"utf-8"}:
