@@ -65,10 +65,9 @@ def test_columns_with_other_names_are_given(tmp_path):
 
 def test_a_column_that_is_missing_is_named(tmp_path):
     path = write(tmp_path / "t.csv", [{"model": "a", "nr": 1, "response": "x", "target": "y"}])
-    with pytest.raises(
-        InputError, match="no column for the question; the columns are model, nr, response, target: name"
-    ):
+    with pytest.raises(InputError, match="no column for the question among model, nr, response, target") as caught:
         hs.rescore(path, "exact", tmp_path / "run")
+    assert caught.value.code == "no-question"
 
 
 def test_a_try_that_failed_leaves_no_folder(tmp_path):

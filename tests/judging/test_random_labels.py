@@ -281,8 +281,7 @@ def test_labels_on_another_scale_than_the_judges_scores_are_refused(tmp_path):
     with pytest.warns(HowsureWarning, match="percent"), pytest.raises(InputError, match="--scale 1 leaves them"):
         hs.score(percent, calibrate=path)
     whole = hs.read(path, columns={"score": "judge_score"}, scale=1)
-    with pytest.warns(HowsureWarning, match="taken as they are"):
-        assert hs.score(whole, calibrate=path)["score"][0] == pytest.approx(200 / 3)
+    assert hs.score(whole, calibrate=path)["score"][0] == pytest.approx(200 / 3)
 
 
 @pytest.mark.parametrize("form", ["own", "csv", "lines", "draws"])

@@ -24,7 +24,6 @@ from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.columns import TableOptions
 from howsure.rows.mapping import TableMap
-from howsure.rows.table import group_rows, open_table
 
 if TYPE_CHECKING:
     import duckdb
@@ -99,6 +98,8 @@ def from_record(spec: Mapping[str, object], *, base: Path = Path()) -> RecordedB
     InputError
         When the file cannot be read or lacks a column, a value is no score, or no question is left.
     """
+    from howsure.rows.table import group_rows, open_table
+
     path, models, columns = _parse_spec(spec, base)
     name = None if spec.get("benchmark") is None else str(spec["benchmark"])
     options = TableOptions(TableMap().with_columns(columns), benchmark=path.stem, texts=True)

@@ -232,8 +232,9 @@ def _check_question(table: _Candidates) -> InputError | None:
     """Refuse rows without a name, and rows with one name; other names may tell them apart."""
     if "question" not in table.found.columns:
         what = f"no column names the question beside {len(table.models)} columns of scores ({list_names(table.models)})"
-        remedy = "if each column is a model and each row a question, add --shape models"
-        return table.refuse(what, remedy, "no-question", ("--shape", "models"))
+        shape, row = ("variants", "prompt variant") if "variant" in table.found.columns else ("models", "question")
+        remedy = f"if each column is a model and each row a {row}, add --shape {shape}"
+        return table.refuse(what, remedy, "no-question", ("--shape", shape))
     question, columns = table.found.columns["question"][0], table.found.columns
     name = f"nullif(trim(CAST({quote_name(question)} AS VARCHAR)), '')"
     n_values, n_named = table.rows.aggregate(f"count(DISTINCT {name}), count({name})").fetchall()[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.errors import InputError
 from howsure.notes import Note
-from howsure.rows.columns import FoundColumns, TableOptions, find_scale
+from howsure.rows.columns import FoundColumns, TableOptions, describe_columns, find_scale
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import (
     ColumnTypes,
@@ -113,6 +113,9 @@ def _read_words(
             note(Note(code, where, facts={"text": example, "value": value}))
     if not n_words:
         return {}, (low, high) if low is not None and isfinite(low) and isfinite(high) else None
+    if describe_columns(rows, [column])[column].n_fractions == n_words:
+        what, remedy = f"column {column!r} has cells such as 8/10", "read them as shares with the mapping key fraction"
+        raise InputError(what, where=where, remedy=remedy, code="fraction", options=write_map(fraction=[column]))
     counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
     counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts)
@@ -147,7 +150,7 @@ def find_failures(
     failed = []
     for name, condition in conditions:
         n, n_scored, n_other, n_full = rows.aggregate(
-            f"count(*) FILTER ({condition}), count(*) FILTER ({condition} AND ({score}) > 0), "
+            f"count(*) FILTER ({condition} AND ({score}) IS NOT NULL), count(*) FILTER ({condition} AND ({score}) > 0), "
             f"count(*) FILTER (NOT ({condition}) AND ({score}) IS NOT NULL), "
             f"count(*) FILTER (NOT ({condition}) AND ({score}) = 1)"
         ).fetchall()[0]

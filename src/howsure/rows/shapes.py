@@ -85,10 +85,12 @@ def find_shape(
             return "repeats", repeats
     if "question" in columns and numbers:
         return ("generations" if numbers == "score" else "cells"), ()
-    if (numbers == "score" and options.by_variant) or (
-        options.texts and ("completion" in columns or find_alias("completion", names))
-    ):
+    if numbers == "score" and options.by_variant:
         return "generations", ()
+    if options.texts and ("completion" in columns or find_alias("completion", names)):
+        if "question" in columns:
+            return "generations", ()
+        raise build_no_question(rows, found, where)
     if not numbers:
         return "models", find_models(rows, found, where, options)
     raise build_no_question(rows, found, where)

@@ -692,7 +692,10 @@ def _drop_blank_rows(rows: duckdb.DuckDBPyRelation, where: str, note: Noter) -> 
 
 
 def _count_repeated(groups: object) -> int:
-    """Return the number of cells that have several rows."""
+    """Return the number of cells that have several rows, of cells or of canonical rows."""
+    if hasattr(groups, "aggregate"):
+        key = ", ".join(name for name in _NAMES if name in groups.columns)
+        return len(groups.aggregate(f"{key}, count(*) AS times", key).filter("times > 1"))
     n = 0
     parts = list(groups.values()) if isinstance(groups, Mapping) else groups if isinstance(groups, list) else []
     for part in (one for each in parts for one in (each if isinstance(each, list) else [each])):
