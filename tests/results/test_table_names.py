@@ -177,7 +177,9 @@ def test_files_of_completions_are_models_of_one_benchmark(tmp_path, suffix):
         write(path, rows)
         if suffix == ".json":
             path.write_text(json.dumps(rows))
-    with pytest.warns(HowsureWarning, match="2 files are named by their paths: benchmarks trivia; models alpha, beta") as said:
+    with pytest.warns(
+        HowsureWarning, match="2 files are named by their paths: benchmarks trivia; models alpha, beta"
+    ) as said:
         result = hs.rescore(tmp_path / "trivia", "numeric", tmp_path / "run")
     assert len(said) == 1
     assert content(hs.read(tmp_path / "run", scorer="numeric")) == {"trivia": (("alpha", "beta"), 10)}

@@ -73,10 +73,10 @@ def list_files_of_models(pattern: str, columns: Mapping[str, str], *, has_benchm
     if len(files) < 2:
         return []
     try:
-        found = describe_table(files[0], columns, TableNames(model="")).columns
+        named = describe_table(files[0], columns, TableNames(model="")).columns
     except InputError:
         return []  # reading it says what is wrong
-    is_one_table = "model" in found and ("benchmark" in found or has_benchmark)
+    is_one_table = "model" in named and ("benchmark" in named or has_benchmark)
     return [] if is_one_table else [Path(file) for file in files]
 
 
