@@ -1,7 +1,7 @@
 """Read the logs of a program by a description of its files: `specs/PROGRAM.toml`.
 
 A description says how a file is recognised, where its records are, and what their fields mean. docs/logs.md shows how
-to write one. The words of a description are the fields of `Spec`, `Form`, `Scores`, `Failure`, `Beside` and `Join`.
+to write one. The words of a description are the fields of `Spec`, `Form`, `ScoreFields`, `Failure`, `Beside` and `Join`.
 
 A field is found by a path, `info.task.0.name`. Paths that begin with `$` lead elsewhere: `$file` is the whole file,
 `$parent` the record around a record, `$key` the key of a record in a mapping or its place in a list (`$outer` that of
@@ -90,7 +90,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Scores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScoreFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the scores of a record are."""
 
     names: dict[str, Field] = {}
@@ -203,7 +203,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the folder may have such a name instead."""
     strip: str = ""
     """A regular expression of what is no part of the name of the model in that of the file."""
-    scores: Scores = Scores()
+    scores: ScoreFields = ScoreFields()
     failure: Failure | None = None
     unscored: str = ""
     """A field that is true where nothing was to score the generation."""

@@ -17,7 +17,7 @@ from howsure.notes import Note
 from howsure.rows import rows_to_cells
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import find_format, is_table
-from howsure.rows.scores import drop_summaries
+from howsure.rows.score_column import drop_summaries
 from howsure.rows.sql import ROW, number_rows, quote_text
 from howsure.rows.table import group_rows, open_table
 from howsure.rows.words import find_alias

@@ -23,8 +23,8 @@ from howsure.rows import rows_to_cells
 from howsure.rows.columns import FoundColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, parse_columns, write_map
-from howsure.rows.repeats import refuse_repeats, refuse_two_targets, write_filter
-from howsure.rows.scores import drop_summaries, find_failures, read_score_column, scale_scores
+from howsure.rows.repeated_keys import refuse_repeats, refuse_two_targets, write_filter
+from howsure.rows.score_column import drop_summaries, find_failures, read_score_column, scale_scores
 from howsure.rows.shapes import find_shape, melt
 from howsure.rows.sql import (
     ColumnTypes,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
 
 __all__ = [
-    "Layout",
+    "TableLayout",
     "TableContent",
     "describe_table",
     "group_rows",
@@ -85,7 +85,7 @@ _RESERVED = frozenset({*_NAMES, "score", "n", "total", "total_sq", "cluster"})
 _SHARED_TEXTS = {"text": {"question", "variant"}, "answer": {"answer"}}
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """A table under our names.
 
     Attributes
@@ -120,7 +120,7 @@ class Layout(NamedTuple):
         return bool({"n", "generation"} & set(self.rows.columns))
 
 
-def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter) -> Layout:
+def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter) -> TableLayout:
     """Find the columns and the shape of a table, and return its rows under our names.
 
     Raises
@@ -327,7 +327,7 @@ def _name_rows(
     options: TableOptions,
     note: Noter,
     percent: Sequence[str],
-) -> Layout:
+) -> TableLayout:
     """Return the rows of a table, a row per score or cell, under our names."""
     columns, types = found.columns, read_column_types(rows)
     _check_needed(rows, found, where, options)
@@ -368,7 +368,7 @@ def _name_rows(
     if "question" not in columns and not options.texts:
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
-    return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+    return TableLayout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
 
 
 def _note_other_scores(
