@@ -18,7 +18,7 @@ from howsure.notes import as_note, note_omission
 from howsure.results.evaluations import Evaluations
 from howsure.results.sources import Source, TableSource, find_sources
 from howsure.rows.frames import is_frame
-from howsure.rows.mapping import Shape, TableMap
+from howsure.rows.mapping import GivenMap, Shape, TableMap
 from howsure.rows.table import TableContent, apply_options, describe_table
 from howsure.safe_text import escape_control_characters, shorten_hash
 from howsure.stats.core.results import Columns, Result, make_columns
@@ -86,7 +86,7 @@ def preview(
     path: str | PathLike[str],
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
+    map: GivenMap | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     benchmark: str | None = None,

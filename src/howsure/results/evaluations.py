@@ -19,7 +19,7 @@ from howsure.results.run_source import is_judged
 from howsure.results.sources import Data, Source, check_no_mapping, find_sources
 from howsure.rows.columns import TableOptions
 from howsure.rows.frames import is_frame
-from howsure.rows.mapping import Shape
+from howsure.rows.mapping import GivenMap, Shape
 from howsure.rows.rows_to_cells import flatten_cube, merge_cells
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
@@ -40,7 +40,7 @@ def read(
     given: Data,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
+    map: GivenMap | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     generations: int | None = None,

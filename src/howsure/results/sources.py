@@ -30,7 +30,7 @@ from howsure.results.table_names import list_files_of_models, name_tables
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote, is_table, sniff_format
 from howsure.rows.frames import FrameLike, is_frame
-from howsure.rows.mapping import Shape, TableMap, read_map
+from howsure.rows.mapping import GivenMap, Shape, TableMap, read_map
 from howsure.rows.naming import Layout
 from howsure.rows.table import describe_table, open_table, read_cells, read_cubes, read_numbered_runs, read_runs
 from howsure.safe_text import mask_address
@@ -228,7 +228,7 @@ def find_sources(
     given: Data,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
+    map: GivenMap | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     generations: int | None = None,

@@ -14,11 +14,14 @@ from typing import Any, Literal, TypeAlias, get_args
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.words import ALIASES, TEXTS
 
-__all__ = ["SHAPES", "Shape", "TableMap", "parse_columns", "read_map", "write_map"]
+__all__ = ["SHAPES", "GivenMap", "Shape", "TableMap", "parse_columns", "read_map", "write_map"]
 
 Shape: TypeAlias = Literal["generations", "cells", "models", "repeats", "variants", "questions"]
 """What a row and a column of a table are; docs/formats.md has an example of each."""
 SHAPES: tuple[Shape, ...] = get_args(Shape)
+
+GivenMap: TypeAlias = "str | Path | Mapping[str, object] | Sequence[str]"
+"""A mapping as the user gives it: YAML, a file of it, a dict, or several texts."""
 
 #: Names that the user may give to columns, beside those of texts.
 NAMES = (*ALIASES, *(name for name in TEXTS if name not in ALIASES))
@@ -111,7 +114,7 @@ def parse_columns(columns: Mapping[str, str | Sequence[str]], where: str = "--co
     return result
 
 
-def read_map(given: str | Path | Mapping[str, Any] | Sequence[str]) -> TableMap:
+def read_map(given: GivenMap) -> TableMap:
     """Return a mapping of a YAML file, of YAML text, of a dict, or of several of these texts.
 
     Raises
@@ -170,14 +173,14 @@ def write_map(**values: object) -> tuple[str, str]:
 
 def _decode(content: Mapping[Any, Any], where: str, text: str) -> TableMap:
     """Return the mapping with checked values."""
-    known = [one.name for one in fields(TableMap) if one.name not in {"columns", "text"}]
+    allowed = [one.name for one in fields(TableMap) if one.name not in {"columns", "text"}]
     columns: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key in NAMES:
             columns[key] = [str(one) for one in value] if isinstance(value, list) else str(value)
-        elif key not in known:
-            raise UnknownNameError("key", str(key), [*NAMES, *known], where=where)
+        elif key not in allowed:
+            raise UnknownNameError("key", str(key), [*NAMES, *allowed], where=where)
         elif key in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
             values[key] = tuple(map(str, value)) if isinstance(value, list) else (str(value),)
         elif key == "header":
