@@ -54,6 +54,8 @@ class ScoreColumn(NamedTuple):
 
     sql: str
     checks: tuple[RowCheck, ...] = ()
+    limits: tuple[float, float] | None = None
+    """The lowest and the highest score of a column of texts that are all finite numbers; None where not known."""
 
 
 def read_score_column(
@@ -75,10 +77,11 @@ def read_score_column(
         read = read_score_column(rows, column, where, replace(options, map=replace(options.map, missing=())), note)
         return ScoreColumn(f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {read.sql} END", ())
     words: Mapping[str, float | None] = {}
+    limits = None
     if types[column] in {"VARCHAR", "JSON"}:
-        words = _read_words(rows, column, where, options, note, types)
+        words, limits = _read_words(rows, column, where, options, note, types)
     sql = number_sql(column, types, "a score", checks, words)
-    return ScoreColumn(sql, tuple(checks))
+    return ScoreColumn(sql, () if limits else tuple(checks), limits)
 
 
 def _read_words(
@@ -88,15 +91,16 @@ def _read_words(
     options: TableOptions,
     note: Callable[[Note], None],
     types: ColumnTypes,
-) -> Mapping[str, float | None]:
-    """Return the scores of the words in a column, in lower case."""
+) -> tuple[Mapping[str, float | None], tuple[float, float] | None]:
+    """Return the scores of the words in a column, in lower case, or else the lowest and the highest number."""
     text = write_text_sql(column, types)
     clean, number = parse_number_sql(text)
     values = rows.project(f"{text} AS text, {clean} AS clean, {number} AS number")
-    n_percent, highest, percent, comma, n_words = values.aggregate(
+    n_percent, highest, percent, comma, n_words, low, high = values.aggregate(
         "count(*) FILTER (contains(text, '%')), max(TRY_CAST(text AS DOUBLE)), "
         "min(clean) FILTER (contains(text, '%') AND number IS NOT NULL), "
-        "min(clean) FILTER (contains(text, ',') AND number IS NOT NULL), count(clean) - count(number)"
+        "min(clean) FILTER (contains(text, ',') AND number IS NOT NULL), count(clean) - count(number), "
+        "min(number), max(number)"
     ).fetchall()[0]
     if n_percent and highest is not None and highest > 1 and column not in options.map.percent:
         what = f"some scores have a percent sign, and others such as {highest:g} have none"
@@ -108,18 +112,22 @@ def _read_words(
             value = float(example.rstrip("% ").replace(",", ".")) / (100 if "%" in example else 1)
             note(Note(code, where, facts={"text": example, "value": value}))
     if not n_words:
+<<<<<<< HEAD
         return {}
     if describe_columns(rows, [column])[column].n_fractions == n_words:
         what, remedy = f"column {column!r} has cells such as 8/10", "read them as shares with the mapping key fraction"
         raise InputError(what, where=where, remedy=remedy, code="fraction", options=write_map(fraction=[column]))
+=======
+        return {}, (low, high) if low is not None and isfinite(low) and isfinite(high) else None
+>>>>>>> rows
     counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
     counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts)
     if words is None:  # the checks of the rows refuse the word that is none beside most others
-        return max(WORD_SCORES, key=lambda scores: sum(counts[word] for word in counts if word in scores))
+        return max(WORD_SCORES, key=lambda scores: sum(counts[word] for word in counts if word in scores)), None
     listed = ", ".join(f"{word} {'is missing' if words[word] is None else f'is {words[word]:g}'}" for word in counts)
     note(Note("word-scores", where, n=n_words, facts={"words": listed}))
-    return words
+    return words, None
 
 
 def find_failures(
@@ -167,6 +175,7 @@ def scale_scores(
     options: TableOptions,
     note: Callable[[Note], None],
     percent_names: tuple[str, Sequence[str]] | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Return rows whose scores that are percent are divided by 100.
 
@@ -178,6 +187,8 @@ def scale_scores(
         Name of the column of scores in the table.
     percent_names
         Of a melted table: our name for its columns, and those that are percent.
+    limits
+        The lowest and the highest score, where they are known.
 
     Raises
     ------
@@ -194,6 +205,8 @@ def scale_scores(
     if percent_names is not None and options.map.percent:
         listed = ", ".join(map(quote_text, percent_names[1]))
         return _replace_score(table, f"CASE WHEN {percent_names[0]} IN ({listed}) THEN score / 100.0 ELSE score END")
+    if limits is not None and limits[0] >= 0 and limits[1] <= 1:
+        return table
     ranges = [one for one in _read_ranges(table) if one[1] is not None and isfinite(one[1]) and isfinite(one[2])]
     return (
         table if all(find_scale(*one[1:]) == "unit" for one in ranges) else _scale_by_range(table, column, where, note)

@@ -71,6 +71,10 @@ _NAMES = ("benchmark", "model", "question", "variant", "generation")
 _MOST_STEPS = 4
 #: Largest number of questions called tasks that may be benchmarks.
 _MOST_TASKS = 50
+#: Number of rows in which names of runs are looked for.
+_FIRST_ROWS = 100_000
+#: Largest size in bytes of a file whose rows are kept in memory.
+_SMALL = 1 << 23
 #: Largest number of characters of an example.
 _MAX_EXAMPLE = 40
 #: Columns with the text of a question that has an id.
@@ -275,7 +279,8 @@ def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> N
     text = f"lower(trim({write_text_sql(column, types)}))"
     words = "|".join(RUN_WORDS)
     is_number = f"regexp_full_match({text}, '(({words})[ _-]?)?[0-9]+([.]0)?')"
-    if not rows.aggregate(f"coalesce(bool_and({is_number} OR {text} = ''), true)").fetchall()[0][0]:
+    first = rows.limit(_FIRST_ROWS)  # a name further down is refused
+    if not first.aggregate(f"coalesce(bool_and({is_number} OR {text} = ''), true)").fetchall()[0][0]:
         del found.columns["generation"]
 
 
@@ -348,7 +353,7 @@ def _name_rows(
     elif "generation" not in columns and options.generation is not None:
         expressions["generation"] = str(options.generation)
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
-    rows, numbers = _write_numbers(rows, found, shape, where, options, note, checks)
+    rows, numbers, limits = _write_numbers(rows, found, shape, where, options, note, checks)
     _refuse_doubtful_questions(rows, found, key, where)
     if options.texts:
         expressions |= _write_texts_sql(rows, found, options, types)
@@ -359,7 +364,7 @@ def _name_rows(
     score = found.first("score")
     if score is not None and shape != "cells":
         percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
-        table = scale_scores(table, score, where, options, note, percent_names)
+        table = scale_scores(table, score, where, options, note, percent_names, limits)
     if "question" not in columns and not options.texts:
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
@@ -387,10 +392,10 @@ def _write_numbers(
     options: TableOptions,
     note: Noter,
     checks: list[RowCheck],
-) -> tuple[duckdb.DuckDBPyRelation, list[str]]:
-    """Return the rows and SQL of their scores or sums; add to `checks`, and make those that are early."""
+) -> tuple[duckdb.DuckDBPyRelation, list[str], tuple[float, float] | None]:
+    """Return the rows, SQL of their scores or sums, and the limits of the scores; add to `checks`."""
     columns, types = found.columns, read_column_types(rows)
-    score = found.first("score")
+    score, limits = found.first("score"), None
     if shape == "cells":
         if "mean" in columns:
             ours = {"mean": "mean", "count": "count", "correct": "right"}
@@ -407,10 +412,11 @@ def _write_numbers(
     else:
         read = read_score_column(rows, score, where, options, note)
         checks += read.checks
+        limits = read.limits
         failed = find_failures(rows, found, read.sql, where, note) if shape == "generations" else ""
         numbers = [f"{f'CASE WHEN {failed} THEN NULL ELSE {read.sql} END' if failed else read.sql} AS score"]
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
-    return rows, numbers
+    return rows, numbers, limits
 
 
 def _refuse_doubtful_questions(
@@ -846,13 +852,24 @@ def open_table(path: str | Path, table_map: TableMap | None = None) -> Iterator[
             raise InputError("the file is empty", where=where, remedy=remedy)
     with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, open_database() as connection:
         try:
-            yield open_rows(connection, path, Path(scratch), header=table_map.header, sheet=table_map.sheet)
+            rows = open_rows(connection, path, Path(scratch), header=table_map.header, sheet=table_map.sheet)
+            yield _keep_small(connection, rows, where)
         except (duckdb.Error, UnicodeDecodeError, EOFError, OSError) as error:
             what = first_line(str(error).replace(f' in file "{where}"', ""))
             remedy = "is the file whole, and of the type its name says?"
             if isinstance(error, UnicodeDecodeError):
                 remedy = "save it as UTF-8"
             raise InputError(f"cannot be read: {what}", where=where, remedy=remedy) from error
+
+
+def _keep_small(
+    connection: duckdb.DuckDBPyConnection, rows: duckdb.DuckDBPyRelation, where: str
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of a small file in memory, so that each question to them does not read the file again."""
+    if is_remote(where) or is_glob(where) or Path(where).stat().st_size > _SMALL:
+        return rows
+    rows.query("opened", "CREATE OR REPLACE TEMP TABLE small_table AS SELECT * FROM opened")
+    return connection.table("small_table")
 
 
 class TableContent(NamedTuple):
