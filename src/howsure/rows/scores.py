@@ -112,14 +112,10 @@ def _read_words(
             value = float(example.rstrip("% ").replace(",", ".")) / (100 if "%" in example else 1)
             note(Note(code, where, facts={"text": example, "value": value}))
     if not n_words:
-<<<<<<< HEAD
-        return {}
+        return {}, (low, high) if low is not None and isfinite(low) and isfinite(high) else None
     if describe_columns(rows, [column])[column].n_fractions == n_words:
         what, remedy = f"column {column!r} has cells such as 8/10", "read them as shares with the mapping key fraction"
         raise InputError(what, where=where, remedy=remedy, code="fraction", options=write_map(fraction=[column]))
-=======
-        return {}, (low, high) if low is not None and isfinite(low) and isfinite(high) else None
->>>>>>> rows
     counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
     counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts)
