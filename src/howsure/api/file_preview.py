@@ -86,7 +86,7 @@ def preview(
     path: str | PathLike[str],
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
+    map: str | Path | Mapping[str, object] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     benchmark: str | None = None,

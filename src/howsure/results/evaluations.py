@@ -40,7 +40,7 @@ def read(
     given: Data,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
-    map: str | Path | Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
+    map: str | Path | Mapping[str, object] | Sequence[str] | None = None,  # noqa: A002  # as the option --map
     shape: Shape | None = None,
     scorer: str | None = None,
     generations: int | None = None,

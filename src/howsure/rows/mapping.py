@@ -111,7 +111,7 @@ def parse_columns(columns: Mapping[str, str | Sequence[str]], where: str = "--co
     return result
 
 
-def read_map(given: str | Path | Mapping[str, Any] | Sequence[str]) -> TableMap:
+def read_map(given: str | Path | Mapping[str, object] | Sequence[str]) -> TableMap:
     """Return a mapping of a YAML file, of YAML text, of a dict, or of several of these texts.
 
     Raises

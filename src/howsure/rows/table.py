@@ -691,7 +691,7 @@ def _drop_blank_rows(rows: duckdb.DuckDBPyRelation, where: str, note: Noter) -> 
     return rows.filter(is_filled)
 
 
-def _count_repeated(groups: object) -> int:
+def _count_repeated(groups: Any) -> int:
     """Return the number of cells that have several rows, of cells or of canonical rows."""
     if hasattr(groups, "aggregate"):
         key = ", ".join(name for name in _NAMES if name in groups.columns)
