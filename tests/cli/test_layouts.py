@@ -11,7 +11,7 @@ import pytest
 
 import howsure as hs
 from howsure.cli import main
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError
 
 #: Scores of two models on four questions, two generations each.
 SCORES = {
@@ -58,11 +58,6 @@ def nested_records(folder):
     (folder / "quiz.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def several_scorers(folder):
-    rows = [(m, q, g, name, v) for m, q, g, s in ROWS for name, v in (("accuracy", s), ("length", 0.5))]
-    (folder / "quiz.csv").write_text("model,question,generation,scorer,value\n" + lines(rows))
-
-
 def with_completions(folder):
     rows = [
         {"model": m, "question": q, "generation": g, "completion": "4" if s else "5", "target": "4", "score": WORDS[s]}
@@ -93,7 +88,6 @@ LAYOUTS = [
     words_and_other_names,
     percent,
     nested_records,
-    several_scorers,
     with_completions,
     completions_in_a_file_per_model,
     lists_of_scores,
@@ -175,3 +169,13 @@ def run(*arguments):
     except SystemExit as end:
         return end.code or 0
     return 0
+
+
+def test_a_table_of_several_scorers_is_refused_with_the_option_that_reads_it(tmp_path):
+    rows = [(m, q, g, name, v) for m, q, g, s in ROWS for name, v in (("accuracy", s), ("length", 0.5))]
+    (tmp_path / "quiz.csv").write_text("model,question,generation,scorer,value\n" + lines(rows))
+    with pytest.raises(InputError) as caught:
+        cells_of(tmp_path / "quiz.csv")
+    assert (caught.value.code, caught.value.options) == ("repeated-key", ("--scorer", "accuracy"))
+    scored = cells_of(tmp_path / "quiz.csv", scorer="accuracy")
+    assert scored == {("quiz", model): own for model, own in EXPECTED.items()}
