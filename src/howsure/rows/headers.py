@@ -69,8 +69,8 @@ def _refuse_other_header(rows: Sequence[Sequence[str]], unclear: Sequence[int], 
     elif unclear:
         name = first[unclear[0]]
         what = f"two columns are called {name!r}" if name else f"column {unclear[0] + 1} has no name"
-        remedy = "name each column, or read them with their numbers behind their names"
-        raise InputError(what, where=where, remedy=remedy, code="column-names", options=("--map", "header: 0"))
+        remedy = "name each column, or read them with their numbers behind their names by --map 'header: 0'"
+        raise InputError(what, where=where, remedy=remedy, code="column-names")
     else:
         return
     raise InputError(what, where=where, remedy=remedy, code="header", options=("--map", mapping))

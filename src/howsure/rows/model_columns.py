@@ -40,7 +40,7 @@ _MEASURES = frozenset(
 #: Words behind names of metrics as often as behind names of models.
 _OF_METRICS = frozenset({"score", "scores", "rating", "grade", "quality", "rate"})
 #: Words in the names of scores of right and wrong, which are suggested before others.
-_OF_RIGHT = frozenset({"correct", "accuracy", "acc", "exact", "em", "pass", "passed", "success"})
+_OF_RIGHT = frozenset({"correct", "accuracy", "acc", "exact", "em"})
 _MOST_LISTED = 300
 
 
@@ -199,7 +199,12 @@ def _check_answers(table: _Candidates) -> InputError | None:
 
 def _check_unread(table: _Candidates) -> InputError | None:
     """Refuse columns that are no models by their names or values, with the key that leaves them out."""
-    unread, values = [*table.rest, *table.others], table.values
+    values, names_of_ids = table.values, {normalise_name(alias) for alias in ALIASES["question"]}
+    unread = [
+        name
+        for name in (*table.rest, *table.others)
+        if normalise_name(name) not in names_of_ids or values[name].n_distinct < table.n_rows
+    ]
     ids = [
         name for name in unread if values[name].n_distinct == values[name].n == table.n_rows and values[name].is_whole
     ]

@@ -453,6 +453,8 @@ class _Naming:
             way = ["--map", _write_layout({"model": parts})] if parts else []
             remedy = "give one of them" + f", or say that they are two: {shlex.join(way)}" * bool(way)
             what = f"it has the same rows as {one}"
+            if file.models is not None:  # a copy of the same models
+                way = ["score", *(other.path for other in self._files if other is not file)]
             raise InputError(what, where=file.path, remedy=remedy, code="equal-files", options=way)
 
     def _refuse_repeated_keys(self, keys: Sequence[Hashable], renamed: Sequence[Mapping[str, str]]) -> None:

@@ -36,7 +36,7 @@ _DIFFERS, _CROSSES = 0.5, 0.9
 #: Largest number of values that a message names.
 _N_NAMED = 4
 #: Columns of texts, which tell no rows apart, and those of scorers.
-_QUESTION_TEXTS = {normalise_name(name) for name in TEXTS["text"]}
+_QUESTION_TEXTS = {normalise_name(name) for name in TEXTS["text"]} - {"text"}
 _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names} - _QUESTION_TEXTS
 _TEXTS |= {"reason", "explanation", "finishreason", "stopreason"}
 _SCORERS = {normalise_name(name) for name in ALIASES["scorer"]}

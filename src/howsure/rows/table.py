@@ -78,7 +78,7 @@ _SMALL = 1 << 23
 #: Largest number of characters of an example.
 _MAX_EXAMPLE = 40
 #: Columns with the text of a question that has an id.
-_TEXTS_OF_ID = frozenset({"question", "questiontext", "problem"})
+_TEXTS_OF_ID = frozenset({"question", "questiontext", "problem", "prompt"})
 #: Columns that every table has after it is read, so a dimension cannot have one of these names.
 _RESERVED = frozenset({*_NAMES, "score", "n", "total", "total_sq", "cluster"})
 #: Texts that may also have another of our names.
@@ -265,7 +265,8 @@ def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -
     both = f"({quote_name(question)}, {quote_name(prompt)})"
     counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
     n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
-    if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
+    # A variant is the prompt of several questions.
+    if n_prompts > 1 and ((n_pairs > n_questions and n_pairs > n_prompts) or 2 * n_prompts <= n_questions):
         return
     del matched.columns["variant"]
 

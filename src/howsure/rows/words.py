@@ -42,7 +42,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("question_id", "question", "example_id", "original_row_index", "item_id", "item", "example", "task_id"),
         *("doc_id", "problem_id", "instance_id", "case_id", "test_id", "prompt_id", "query_id", "qid", "question_no"),
         *("question_number", "sample_id", "id", "idx", "index", "input", "input_label", "problem", "query"),
-        *("question_text", "task", "test_case", "test"),
+        *("question_text", "task", "test_case", "test", "#", "Unnamed: 0"),
     ),
     "variant": ("variant", "variation_index", "prompt", "template", "prompt_template"),
     "generation": (

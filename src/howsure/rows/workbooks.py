@@ -48,9 +48,8 @@ def read_sheet(path: Path, where: str, sheet: str | None) -> dict[int, list[obje
     if not with_rows:
         raise InputError("no sheet has a header and a row", where=where, remedy=_REMEDY)
     if len(with_rows) > 1:
-        mapping = f"sheet: {with_rows[0]}" if with_rows[0].isidentifier() else f'sheet: "{with_rows[0]}"'
         what = f"{len(with_rows)} sheets have rows: {', '.join(with_rows)}"
-        raise InputError(what, where=where, remedy="name the one to read", code="sheets", options=("--map", mapping))
+        raise InputError(what, where=where, remedy="name the one to read with --map 'sheet: NAME'", code="sheets")
     return tables[with_rows[0]]
 
 
