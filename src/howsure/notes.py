@@ -23,7 +23,6 @@ from howsure.safe_text import inflect_text
 __all__ = [
     "Note",
     "NoteTemplate",
-    "as_note",
     "ignore_notes",
     "list_warned",
     "merge_notes",
@@ -154,11 +153,6 @@ def _merge(parts: list[Note]) -> Note:
     names = [name for part in parts for name in part.benchmarks] if all(part.benchmarks for part in parts) else []
     n = sum(part.n for part in parts)
     return replace(parts[0], benchmarks=tuple(dict.fromkeys(names)), n=n, parts=tuple(parts))
-
-
-def as_note(line: str | Note) -> Note:
-    """Return a note, or a sentence that has no code as one."""
-    return line if isinstance(line, Note) else Note("text", facts={"text": line})
 
 
 def note_omission(error: InputError) -> Note:

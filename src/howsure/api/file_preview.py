@@ -14,7 +14,7 @@ from typing import Any
 
 from howsure.errors import HowsureWarning, InputError
 from howsure.logs.log_source import LogSource
-from howsure.notes import as_note, note_omission
+from howsure.notes import note_omission
 from howsure.results.evaluations import Evaluations
 from howsure.results.sources import Source, TableSource, find_sources
 from howsure.rows.frames import is_frame
@@ -254,7 +254,7 @@ def _describe_scores(sources: Sequence[Source], benchmark: str | None) -> list[s
             else f"benchmark {one.benchmark}: no score"
         )
     path = str(sources[0].path) if len(sources) == 1 else None
-    notes = [getattr(one.message, "note", None) or as_note(str(one.message)) for one in caught]
+    notes = [note for one in caught if (note := getattr(one.message, "note", None)) is not None]
     return lines + [note.text if note.where == path else str(note) for note in notes]
 
 
