@@ -293,8 +293,8 @@ def _read_completions(key: RowKey, state: _RequestState, fields: RowFields, buil
     fields["target"] = next((letter for letter, text in choices.items() if text == target), target)
     if build.texts:
         fields["choices"] = tuple(choices.values())
-        asked = request.messages or [{"role": "user", "content": request.prompt}]
-        fields["messages"] = tuple({name: str(value) for name, value in one.items()} for one in asked)
+        dialogue = request.messages or [{"role": "user", "content": request.prompt}]
+        fields["messages"] = tuple({name: str(value) for name, value in one.items()} for one in dialogue)
     if not build.texts or not result.success or state.reference_index is not None:
         yield build.row(key, **fields)
         return

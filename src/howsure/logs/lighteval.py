@@ -328,7 +328,7 @@ class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self) -> dict[str, object]:
         """Decoding settings of the results json."""
         places = ("config_general.model_config.generation_parameters", "config_general.generation_parameters")
-        parameters = next((found for place in places if (found := as_mapping(get_field(self.totals, place)))), {})
+        parameters = next((matches for place in places if (matches := as_mapping(get_field(self.totals, place)))), {})
         return {_RENAMED.get(name, name): value for name, value in parameters.items() if value is not None}
 
     @property

@@ -394,8 +394,10 @@ class _Comparison:
             prompts_of = {i: self._logs[i].info.prompts for i in members}
             arguments = _list_relevant(list(prompts_of.values()))
             inputs, prompts = self._classify(members, "input"), self._classify(members, "prompt")
-            known = [{key for key, one in self._digests[i].items() if one.prompt} for i in members]
-            if len({*inputs.values()}) == len({*prompts.values()}) == 1 and all(own & known[0] for own in known):
+            known_keys = [{key for key, one in self._digests[i].items() if one.prompt} for i in members]
+            if len({*inputs.values()}) == len({*prompts.values()}) == 1 and all(
+                own & known_keys[0] for own in known_keys
+            ):
                 conditions |= {i: {name: prompts_of[i].get(name) for name in arguments} for i in members}
                 arguments = []
             by_model: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)

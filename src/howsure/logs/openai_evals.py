@@ -224,8 +224,8 @@ class _Events:
                 is_invalid = data.get("choice") == _INVALID
                 failure = "scoring: the grading model named none of the choices" if is_invalid else ""
                 source = {**event, "spec": msgspec.to_builtins(self._spec)}
-                made = _Generation(sample.pending or {}, data, source, scores, failure)
-                yield from self._make_records(str(event["sample_id"]), sample, made)
+                built = _Generation(sample.pending or {}, data, source, scores, failure)
+                yield from self._make_records(str(event["sample_id"]), sample, built)
         has_scores = any(sample.parts for sample in self._samples.values())
         for name, sample in self._samples.items():
             if sample.parts:
@@ -234,14 +234,14 @@ class _Events:
                 continue
             event = sample.pending or {"sample_id": name}
             source = {**event, "spec": msgspec.to_builtins(self._spec)}
-            made = _Generation(sample.pending or {}, {}, source, {}, sample.error)
-            yield from self._make_records(name, sample, made, is_unscored=not has_scores and not sample.error)
+            built = _Generation(sample.pending or {}, {}, source, {}, sample.error)
+            yield from self._make_records(name, sample, built, is_unscored=not has_scores and not sample.error)
 
     def _make_records(
-        self, name: str, sample: _Sample, made: _Generation, *, is_unscored: bool = False
+        self, name: str, sample: _Sample, built: _Generation, *, is_unscored: bool = False
     ) -> Iterator[Record]:
         """Yield the text that was scored, and those that were sampled with it and never scored."""
-        sampling = as_mapping(made.sampling.get("data"))
+        sampling = as_mapping(built.sampling.get("data"))
         if sample.n_sampled > 1:
             self._build.note("log-steps", sample.n_sampled - 1)
         sample.pending, sample.n_sampled = None, 0
@@ -251,22 +251,22 @@ class _Events:
         if part > 1:
             self._build.note("log-parts", 1)
         name = name.removeprefix(self._prefix)
-        sampled = sampling.get("sampled", made.data.get("sampled"))
+        sampled = sampling.get("sampled", built.data.get("sampled"))
         texts = (sampled if isinstance(sampled, list) else [sampled]) or [None]
         for place, text in enumerate(texts):
             yield Record(
                 question=name if part == 1 else f"{name}/{part}",
-                scores=made.scores,
-                source=made.source,
-                failure="" if place else made.failure,
+                scores=built.scores,
+                source=built.source,
+                failure="" if place else built.failure,
                 is_unscored=is_unscored or place > 0,
                 completion=None if text is None else encode_text(text),
-                fields=self._read_fields(made, sampling, place, len(texts)),
+                fields=self._read_fields(built, sampling, place, len(texts)),
             )
 
-    def _read_fields(self, made: _Generation, sampling: Mapping[str, Any], place: int, n: int) -> RowFields:
+    def _read_fields(self, built: _Generation, sampling: Mapping[str, Any], place: int, n: int) -> RowFields:
         """Return answer, texts and tokens of completion `place` of n: the first carries the prompt, each a share."""
-        picked, expected = made.data.get("picked"), made.data.get("expected")
+        picked, expected = built.data.get("picked"), built.data.get("expected")
         answer = picked[0] if isinstance(picked, list) and picked else picked
         target = " | ".join(map(encode_text, expected)) if isinstance(expected, list) else expected
         n_read, n_written = (get_field(sampling, f"usage.{name}_tokens") for name in ("prompt", "completion"))
@@ -281,7 +281,7 @@ class _Events:
             "endpoint_model": model if isinstance(model, str) else None,
             "prompt_tokens": n_read if place == 0 and isinstance(n_read, int) else None,
             "completion_tokens": n_written / n if isinstance(n_written, int) else None,
-            "created": parse_time(made.source.get("created_at")),
+            "created": parse_time(built.source.get("created_at")),
         }
 
 

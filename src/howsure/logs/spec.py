@@ -1,7 +1,7 @@
 """Read the logs of a program by a description of its files: `specs/PROGRAM.toml`.
 
 A description says how a file is recognised, where its records are, and what their fields mean. docs/logs.md shows how
-to write one. The words of a description are the fields of `Spec`, `Form`, `Scores`, `Failure`, `Beside` and `Join`.
+to write one. The words of a description are the fields of `Spec`, `Form`, `ScoreFields`, `Failure`, `Beside` and `Join`.
 
 A field is found by a path, `info.task.0.name`. Paths that begin with `$` lead elsewhere: `$file` is the whole file,
 `$parent` the record around a record, `$key` the key of a record in a mapping or its place in a list (`$outer` that of
@@ -90,7 +90,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Scores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScoreFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the scores of a record are."""
 
     names: dict[str, Field] = {}
@@ -203,7 +203,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the folder may have such a name instead."""
     strip: str = ""
     """A regular expression of what is no part of the name of the model in that of the file."""
-    scores: Scores = Scores()
+    scores: ScoreFields = ScoreFields()
     failure: Failure | None = None
     unscored: str = ""
     """A field that is true where nothing was to score the generation."""
@@ -360,17 +360,17 @@ class _FileReader:
         systems: dict[str, dict[str, tuple[dict[str, object], list[Record]]]] = {}
         runs: set[str] = set()
         for record in each:
-            made = self._make_record(record)
-            if made is None:
+            built = self._make_record(record)
+            if built is None:
                 build.note("log-left-out", 1, what="question")
                 continue
             runs.add(_text(record, spec.run) or "")
-            if spec.scores.group and self._is_merged(record, made, groups):
+            if spec.scores.group and self._is_merged(record, built, groups):
                 continue
-            records.append(made)
+            records.append(built)
             conditions = _fill_table(record, spec.conditions, spec.harmless)
-            system = systems.setdefault(made.model, {}).setdefault(repr(conditions), (conditions, []))
-            system[1].append(made)
+            system = systems.setdefault(built.model, {}).setdefault(repr(conditions), (conditions, []))
+            system[1].append(built)
         in_labels = _label_systems(systems)
         first = each[0] if each else {}
         stated, own = _number(first, spec.records), first.get("$n_records", len(each))
@@ -415,7 +415,11 @@ class _FileReader:
             shared[f"${name}"] = self._read_beside(beside, each[0] if each else {})
         joined = {f"${name}": (join, self._read_join(join, shared)) for name, join in spec.join.items()}
         return [
-            {**shared, **{name: found.get(_text(record, join.on)) for name, (join, found) in joined.items()}, **record}
+            {
+                **shared,
+                **{name: candidates.get(_text(record, join.on)) for name, (join, candidates) in joined.items()},
+                **record,
+            }
             for record in each
         ]
 
@@ -431,8 +435,8 @@ class _FileReader:
         if form.records:
             shared["$file"] = content = read_json(path, cast("type[Any]", Any))
             places = [form.records] if isinstance(form.records, str) else form.records
-            found = (list(self._walk(content, place.split("."), {})) for place in places)
-            return next((records for records in found if records), [])
+            candidates = (list(self._walk(content, place.split("."), {})) for place in places)
+            return next((records for records in candidates if records), [])
         if kind == "text":
             return map(_nest, read_csv(path, note))
         with open_file(path) as file:
@@ -590,13 +594,13 @@ class _FileReader:
                 fields[name] = int(number) if name == "prompt_tokens" else number
         return cast("RowFields", fields)
 
-    def _is_merged(self, record: _RecordDict, made: Record, groups: dict[tuple[object, ...], Record]) -> bool:
+    def _is_merged(self, record: _RecordDict, built: Record, groups: dict[tuple[object, ...], Record]) -> bool:
         """Return whether a score was added to the generation that it belongs to; else this is a generation."""
         scores, n = self._spec.scores, 0
         own = tuple(_text(record, field) for field in scores.group)
         while (*own, n) in groups:
             before = groups[*own, n]
-            is_again = bool(before.scores.keys() & made.scores.keys())
+            is_again = bool(before.scores.keys() & built.scores.keys())
             if is_again and scores.again == "generation":
                 n += 1
                 continue
@@ -604,10 +608,10 @@ class _FileReader:
                 self._build.note("log-again", 1, what="score of a generation")
             if not is_again or scores.again == "last":
                 # The failure of one scorer is none of the others: its score stays absent.
-                before.scores = {**({} if before.failure else before.scores), **({} if made.failure else made.scores)}
-                before.failure = before.failure if made.failure else ""
+                before.scores = {**({} if before.failure else before.scores), **({} if built.failure else built.scores)}
+                before.failure = before.failure if built.failure else ""
             return True
-        groups[*own, n] = made
+        groups[*own, n] = built
         return False
 
     def _drop_words(self, each: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -360,10 +360,10 @@ def tau_bench(records: _Records, shared: _Shared, path: Path, _build: RowBuilder
     }
     actions = [get_field(trial, "info.task.actions") for trial in each[:50]]
     names = [str(get_field(one, "name")) for of in actions for one in (of if isinstance(of, list) else ())]
-    found = [domain for name in names for domain, parts in words.items() if any(part in name for part in parts)]
-    found += [domain for domain in words if domain in str(path).lower()]
-    if found:
-        shared["$domain"] = found[0]
+    matches = [domain for name in names for domain, parts in words.items() if any(part in name for part in parts)]
+    matches += [domain for domain in words if domain in str(path).lower()]
+    if matches:
+        shared["$domain"] = matches[0]
     shared["$n"] = 1 + max((int(get_number(trial, "trial") or 0) for trial in each), default=0)
     yield from each
 
@@ -471,16 +471,16 @@ def deepeval(records: _Records, shared: _Shared, _path: Path, build: RowBuilder)
         build.note("log-reruns", n)
     for case in cases:
         turns: Any = case["turns"] if isinstance(case.get("turns"), list) else []
-        asked = case.get("input")
-        if asked is None:
-            asked = case.get("scenario") or (turns[0] if turns else case.get("name", ""))
+        dialogue = case.get("input")
+        if dialogue is None:
+            dialogue = case.get("scenario") or (turns[0] if turns else case.get("name", ""))
         expected = case.get("expectedOutput") or case.get("expectedOutcome")
-        completion, before = case.get("actualOutput"), None if case.get("input") is None else encode_text(asked)
+        completion, before = case.get("actualOutput"), None if case.get("input") is None else encode_text(dialogue)
         if turns:
             completion, before = get_text(turns[-1], "content"), turns[:-1]
         yield {
             **case,
-            "$question": hash_text(asked, expected, case.get("context")),
+            "$question": hash_text(dialogue, expected, case.get("context")),
             "$scores": _list_deepeval_scores(case, build),
             "$completion": completion if isinstance(completion, str) else None,
             "$messages": before,
@@ -542,12 +542,20 @@ def bfcl(records: _Records, shared: _Shared, path: Path, build: RowBuilder) -> I
     for name in names:
         one = wrong_of.get(name, {})
         text = completions.get(name) or get_text(one, "model_result_raw", "model_result")
-        asked = get_field(one, "prompt.question")
-        if isinstance(asked, list):  # newer versions have a list of turns, each of which is a list of messages
-            asked = [message for turn in asked for message in (turn if isinstance(turn, list) else [turn])]
+        dialogue = get_field(one, "prompt.question")
+        if isinstance(dialogue, list):  # newer versions have a list of turns, each of which is a list of messages
+            dialogue = [message for turn in dialogue for message in (turn if isinstance(turn, list) else [turn])]
         is_failed = (text or "").startswith("Error during inference:")
-        kept = {"$failure": text} if is_failed else {"$completion": text}
-        yield {"id": name, "valid": not one, **one, "$question": name, "$score": not one, "$messages": asked, **kept}
+        remaining = {"$failure": text} if is_failed else {"$completion": text}
+        yield {
+            "id": name,
+            "valid": not one,
+            **one,
+            "$question": name,
+            "$score": not one,
+            "$messages": dialogue,
+            **remaining,
+        }
 
 
 def _name_bfcl_question(record: _Record, category: str) -> str | None:
@@ -589,7 +597,7 @@ def opencompass(records: _Records, shared: _Shared, path: Path, build: RowBuilde
         build.note("log-names-model", model=folder.name)
     means = {name: value for name, value in as_mapping(shared["$file"]).items() if name.startswith("accuracy")}
     shared["$accuracy"] = means[min(means)] if means else None
-    made: list[dict[str, Any]] = []
+    built: list[dict[str, Any]] = []
     for record in records:
         if "value" in record:
             if record["$key"] != "type":
@@ -599,7 +607,7 @@ def opencompass(records: _Records, shared: _Shared, path: Path, build: RowBuilde
         # Of repeats, each field is a list; an answer may be a list for one repeat too.
         for place, verdict in enumerate(verdicts) if isinstance(verdicts, list) else [(None, verdicts)]:
             question = get_text(record, "example_abbr") or record["$key"]
-            made.append(
+            built.append(
                 {
                     "index": record["$key"],
                     **record,
@@ -614,8 +622,8 @@ def opencompass(records: _Records, shared: _Shared, path: Path, build: RowBuilde
                     "$messages": _list_opencompass_turns(record.get("prompt", record.get("origin_prompt"))),
                 }
             )
-    shared["$unscored"] = all(one["$score"] is None for one in made)
-    yield from made
+    shared["$unscored"] = all(one["$score"] is None for one in built)
+    yield from built
 
 
 def _pick(record: _Record, names: Sequence[str], place: int | None) -> str | None:
@@ -692,12 +700,12 @@ def _parse_example(index: int, page: object, convo: object, metadata: object) ->
         text = "\n".join(sorted(re.sub(r"^[A-Z][).] ", "", line) for line in lines)) if choices else prompt[-1][1]
         question = hash_text(*prompt[:-1], (prompt[-1][0], text))
     match = _RESULTS.search(page) if isinstance(page, str) else None
-    found = {
+    matches = {
         name: None if match is None or match[name] in (None, "None") else html.unescape(match[name].strip())
         for name in ("target", "answer", "score")
     }
     score = get_field(metadata, "score")
-    score = found["score"] if score is None else score
+    score = matches["score"] if score is None else score
     is_refused = completion == "No response (bad request)." and score not in (None, "None")
     return {
         "index": index,
@@ -710,8 +718,8 @@ def _parse_example(index: int, page: object, convo: object, metadata: object) ->
         "$status": "unparsed" if match and match["answer"] == "None" else None,
         "$failure": "bad_request: the endpoint refused the request" if is_refused else None,
         "$completion": completion,
-        "$answer": found["answer"],
-        "$target": found["target"],
+        "$answer": matches["answer"],
+        "$target": matches["target"],
         "$messages": [{"role": role, "content": text} for role, text in turns[:-1]] if turns else None,
         "$choices": tuple(choices.values()),
     }

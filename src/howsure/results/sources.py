@@ -315,11 +315,11 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
         label, name = _split_label(str(one))
         if is_remote(name) or is_glob(name):
             files = list_files_of_models(name, TableOptions(options.map), has_benchmark=options.benchmark is not None)
-            found = [_make_table_candidate(file, options) for file in files]
-            found = found or [_Candidate(None, _open_table_source(name, options))]
+            matched = [_make_table_candidate(file, options) for file in files]
+            matched = matched or [_Candidate(None, _open_table_source(name, options))]
         else:
-            found = list(_find_at(Path(name), options))
-        for item in found:
+            matched = list(_find_at(Path(name), options))
+        for item in matched:
             if item.place is not None and item.path.resolve() in visited:
                 continue
             if item.place is not None:

@@ -17,7 +17,7 @@ from howsure.notes import Note
 from howsure.rows import rows_to_cells
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import find_format, is_table
-from howsure.rows.scores import drop_summaries
+from howsure.rows.score_columns import drop_summaries
 from howsure.rows.sql import ROW, number_rows, quote_text
 from howsure.rows.table import group_rows, open_table
 from howsure.rows.words import find_alias
@@ -160,8 +160,8 @@ class TableLogReader(LogReader):
                 remedy = "read the table itself: it does not state which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
             cells = rows_to_cells.make_cells(rows, where=where)
-            kept: Any = drop_summaries(cells, where, note)
-            for before, after in zip(cells, kept, strict=True):
+            remaining: Any = drop_summaries(cells, where, note)
+            for before, after in zip(cells, remaining, strict=True):
                 for name, names in (("question", after.questions), ("model", after.models)):
                     for one in set(before.questions if name == "question" else before.models) - set(names):
                         benchmark = quote_text(before.benchmark)

@@ -77,10 +77,10 @@ def list_files_of_models(pattern: str, options: TableOptions, *, has_benchmark: 
     if len(files) < 2:
         return []
     try:
-        found = set(describe_table(files[0], options).columns)
+        matched = set(describe_table(files[0], options).columns)
     except InputError:
         return []  # reading it says what is wrong
-    is_one_table = "model" in found and ("benchmark" in found or has_benchmark)
+    is_one_table = "model" in matched and ("benchmark" in matched or has_benchmark)
     return [] if is_one_table else [Path(file) for file in files]
 
 

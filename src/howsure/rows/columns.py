@@ -15,7 +15,7 @@ from howsure.rows.words import ALIASES, TEXTS, find_alias, match_words, normalis
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["ColumnValues", "FoundColumns", "TableOptions", "describe_columns", "find_columns", "find_scale"]
+__all__ = ["ColumnValues", "MatchedColumns", "TableOptions", "describe_columns", "find_columns", "find_scale"]
 
 #: Largest number of different words of a column of scores.
 _MOST_WORDS = 40
@@ -54,7 +54,7 @@ class TableOptions:
     """Whether texts are kept beside the scores; a table with completions then needs no scores."""
 
 
-class FoundColumns(NamedTuple):
+class MatchedColumns(NamedTuple):
     """Our names to the columns of a table, and why each was taken."""
 
     columns: dict[str, tuple[str, ...]]
@@ -119,7 +119,7 @@ def find_scale(low: float, high: float, n_ones: float, n_large: float) -> str:
     return "percent" if low >= 0 and 20 < high <= 100 and n_ones < n_large else "other"
 
 
-def find_columns(names: Sequence[str], where: str, options: TableOptions) -> FoundColumns:
+def find_columns(names: Sequence[str], where: str, options: TableOptions) -> MatchedColumns:
     """Find our columns by the mapping of the user, and by the names that they have in other programs.
 
     A field of a nested record is found by its last part, where no column and no other field has such a name. A score
@@ -144,7 +144,7 @@ def find_columns(names: Sequence[str], where: str, options: TableOptions) -> Fou
     if {"n", "total"} <= by_key.keys() and columns.get("total") == (by_key["total"],) and "right" not in columns:
         columns |= {"right": (by_key["total"],), "total": (by_key["n"],)}  # our own names of cells
         reasons["right"] = "its name is one of those for the right"
-    return FoundColumns(columns, reasons)
+    return MatchedColumns(columns, reasons)
 
 
 def _find_named(
@@ -155,7 +155,7 @@ def _find_named(
     for ours, given in options.map.columns.items():
         if ours in TEXTS and ours not in ALIASES and not options.texts:
             continue
-        found = []
+        matched = []
         for one in given:
             column = one if one in names else by_key.get(normalise_name(one))
             if column is None and "*" in one:
@@ -163,8 +163,8 @@ def _find_named(
                 column = matches[0] if len(matches) == 1 else None
             if column is None:
                 raise UnknownNameError("column", one, names, where=where)
-            found.append(column)
-        columns[ours] = tuple(found)
+            matched.append(column)
+        columns[ours] = tuple(matched)
     return columns
 
 
@@ -204,8 +204,8 @@ def describe_columns(rows: duckdb.DuckDBPyRelation, names: Iterable[str]) -> dic
         words = None
         if n_numbers < n and n_distinct <= _MOST_WORDS:
             text, number = parse_number_sql(write_text_sql(name, types))
-            found = rows.filter(f"{number} IS NULL AND {text} IS NOT NULL").project(f"{text} AS word").distinct()
-            words = match_words(str(word) for (word,) in found.fetchall())
+            matched = rows.filter(f"{number} IS NULL AND {text} IS NOT NULL").project(f"{text} AS word").distinct()
+            words = match_words(str(word) for (word,) in matched.fetchall())
         result[name] = ColumnValues(
             n, n_numbers, low, high, n_ones, n_large, n_distinct, n_percent, n_fractions, is_whole, words
         )

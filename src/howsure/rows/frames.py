@@ -140,14 +140,14 @@ def _group_lazily(frame: nw.LazyFrame[Any], options: TableOptions, group: Callab
     import narwhals as nw
 
     schema = frame.collect_schema()
-    found = find_columns(list(schema), name, options)
+    matched = find_columns(list(schema), name, options)
     needed = [
         one
         for one in ("model", "question", "score")
-        if one not in found.columns and (one, options.model) != ("model", None)
+        if one not in matched.columns and (one, options.model) != ("model", None)
     ]
     needed = [one for one in needed if one != "model" or options.model is None]
-    if needed or options.scorer is not None or any(len(each) > 1 for each in found.columns.values()):
+    if needed or options.scorer is not None or any(len(each) > 1 for each in matched.columns.values()):
         what = (
             f"no column for the {needed[0]}" if needed else "joined columns and scorers cannot be read where they lie"
         )
@@ -159,15 +159,15 @@ def _group_lazily(frame: nw.LazyFrame[Any], options: TableOptions, group: Callab
         return value if kind == nw.String or kind.is_integer() else value.cast(nw.String)
 
     ours: dict[str, nw.Expr] = {"benchmark": nw.lit(options.benchmark), "model": nw.lit(options.model or "")}
-    ours |= {one: text(found.columns[one][0]) for one in _NAMES if one in found.columns}
+    ours |= {one: text(matched.columns[one][0]) for one in _NAMES if one in matched.columns}
     values: dict[str, nw.Expr] = {}
     for dimension in options.dimensions:
         value = nw.col(dimension).cast(nw.String)
         values[dimension] = nw.when(value.str.strip_chars() != "").then(value).otherwise(nw.lit("(empty)"))
-    if values and "variant" not in found.columns:
+    if values and "variant" not in matched.columns:
         parts = [one if len(values) == 1 else nw.concat_str(nw.lit(f"{key}="), one) for key, one in values.items()]
         ours["variant"] = nw.concat_str(*parts, separator=", ") if len(parts) > 1 else parts[0]
-    rows = frame.select(**ours, **values, score=_write_score(schema, found.columns["score"][0], name))
+    rows = frame.select(**ours, **values, score=_write_score(schema, matched.columns["score"][0], name))
     if options.scale is None:
         limits = (
             rows.select(low=nw.col("score").min(), high=nw.col("score").max()).collect(backend="pyarrow").to_native()

@@ -170,14 +170,14 @@ def write_map(**values: object) -> tuple[str, str]:
 
 def _decode(content: Mapping[Any, Any], where: str, text: str) -> TableMap:
     """Return the mapping with checked values."""
-    known = [one.name for one in fields(TableMap) if one.name not in {"columns", "text"}]
+    known_keys = [one.name for one in fields(TableMap) if one.name not in {"columns", "text"}]
     columns: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key in NAMES:
             columns[key] = [str(one) for one in value] if isinstance(value, list) else str(value)
-        elif key not in known:
-            raise UnknownNameError("key", str(key), [*NAMES, *known], where=where)
+        elif key not in known_keys:
+            raise UnknownNameError("key", str(key), [*NAMES, *known_keys], where=where)
         elif key in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
             values[key] = tuple(map(str, value)) if isinstance(value, list) else (str(value),)
         elif key == "header":

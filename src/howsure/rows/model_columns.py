@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.rows.columns import ColumnValues, FoundColumns, TableOptions, describe_columns
+from howsure.rows.columns import ColumnValues, MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import quote_name
 from howsure.rows.words import (
@@ -49,7 +49,7 @@ class _Candidates:
     """The columns of a table that have none of our names, and what they may be."""
 
     rows: duckdb.DuckDBPyRelation
-    found: FoundColumns
+    matched: MatchedColumns
     where: str
     names: list[str]
     values: Mapping[str, ColumnValues]
@@ -80,18 +80,20 @@ class _Candidates:
         return {self.values[name].scale for name in self.models}
 
 
-def find_models(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions) -> Sequence[str]:
-    """Return the columns of a table with a column per model, and name its question in `found`.
+def find_models(
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions
+) -> Sequence[str]:
+    """Return the columns of a table with a column per model, and name its question in `matched`.
 
     Raises
     ------
     InputError
         When the ids repeat, when a column is called like an answer, a measure or a metric, or when scales differ.
     """
-    beside = {*found.taken, *options.dimensions}
+    beside = {*matched.taken, *options.dimensions}
     names = [name for name in rows.columns if name not in beside]
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
-    table = _Candidates(rows, found, where, names, describe_columns(rows, names), n_rows, options.map.columns)
+    table = _Candidates(rows, matched, where, names, describe_columns(rows, names), n_rows, options.map.columns)
     _sort_columns(table)
     for check in _CHECKS:
         if (error := check(table)) is not None:
@@ -106,11 +108,11 @@ def _sort_columns(table: _Candidates) -> None:
     left_out = _TEXTS | TASK_NAMES | FAILURE_COLUMNS
     table.texts = [n for n in table.names if normalise_name(n) in left_out and n not in table.scores]
     table.others = [n for n in table.names if n not in table.scores and n not in table.texts and values[n].n]
-    if "question" not in table.found.columns and len(table.scores) > 1:
+    if "question" not in table.matched.columns and len(table.scores) > 1:
         unique = [name for name in table.others if values[name].n_distinct == values[name].n == table.n_rows]
         if len(unique) == 1:
-            table.found.columns["question"] = (unique[0],)
-            table.found.reasons["question"] = "the only column of texts, and each is another"
+            table.matched.columns["question"] = (unique[0],)
+            table.matched.reasons["question"] = "the only column of texts, and each is another"
             table.others.remove(unique[0])
     table.answers = [name for name in table.scores if _is_answer(name)]
     scores = [name for name in table.scores if name not in table.answers]
@@ -148,10 +150,10 @@ def _check_numbers(table: _Candidates) -> InputError | None:
 def _check_grid(table: _Candidates) -> InputError | None:
     """Refuse several columns of each model, such as a_score, a_latency, b_score, b_latency."""
     left_out = {*table.answers, *table.texts}
-    kept, dropped = _split_grid([name for name in table.names if name not in left_out])
-    if not kept or "model" in table.found.columns:
+    remaining, dropped = _split_grid([name for name in table.names if name not in left_out])
+    if not remaining or "model" in table.matched.columns:
         return None
-    what = f"several columns of each model: {list_names(kept)} and {list_names(dropped)}"
+    what = f"several columns of each model: {list_names(remaining)} and {list_names(dropped)}"
     remedy = "leave out what is no score with the mapping key drop"
     return table.refuse(what, remedy, "no-models", write_map(drop=dropped))
 
@@ -161,14 +163,14 @@ def _check_scores(table: _Candidates) -> InputError | None:
     may_be_metrics = table.suffix.lstrip("_-. ").lower() in _OF_METRICS and not any(
         character.isdigit() or character == "-" for name in table.models for character in table.bare[name]
     )
-    if "model" in table.found.columns or len(table.models) < 2 or may_be_metrics:
-        return _build_no_score(table.rows, table.found, table.values, table.where, table.named)
+    if "model" in table.matched.columns or len(table.models) < 2 or may_be_metrics:
+        return _build_no_score(table.rows, table.matched, table.values, table.where, table.named)
     return None
 
 
 def _check_benchmarks(table: _Candidates) -> InputError | None:
     """Refuse a row per benchmark."""
-    if "benchmark" not in table.found.columns or "question" in table.found.columns:
+    if "benchmark" not in table.matched.columns or "question" in table.matched.columns:
         return None
     what = "each row is a benchmark with a mean of each model, and error bars need the score of each question"
     return table.refuse(what, "give a row per question", "totals")
@@ -201,7 +203,7 @@ def _check_unread(table: _Candidates) -> InputError | None:
     ids = [
         name for name in unread if values[name].n_distinct == values[name].n == table.n_rows and values[name].is_whole
     ]
-    if unread and unread == ids == table.names[:1] and "question" not in table.found.columns:
+    if unread and unread == ids == table.names[:1] and "question" not in table.matched.columns:
         is_prompt = not {"prompt", "paraphrase", "template", "variant", "instruction"}.isdisjoint(split_words(ids[0]))
         option = ("--shape", "variants") if is_prompt else ("--columns", f"question={ids[0]}")
         what = f"{ids[0]!r} numbers the rows beside {len(table.models)} columns that may be models"
@@ -230,17 +232,17 @@ def _check_scales(table: _Candidates) -> InputError | None:
 
 def _check_question(table: _Candidates) -> InputError | None:
     """Refuse rows without a name, and rows with one name; other names may tell them apart."""
-    if "question" not in table.found.columns:
+    if "question" not in table.matched.columns:
         what = f"no column names the question beside {len(table.models)} columns of scores ({list_names(table.models)})"
-        shape, row = ("variants", "prompt variant") if "variant" in table.found.columns else ("models", "question")
+        shape, row = ("variants", "prompt variant") if "variant" in table.matched.columns else ("models", "question")
         remedy = f"if each column is a model and each row a {row}, add --shape {shape}"
         return table.refuse(what, remedy, "no-question", ("--shape", shape))
-    question, columns = table.found.columns["question"][0], table.found.columns
+    question, columns = table.matched.columns["question"][0], table.matched.columns
     name = f"nullif(trim(CAST({quote_name(question)} AS VARCHAR)), '')"
     n_values, n_named = table.rows.aggregate(f"count(DISTINCT {name}), count({name})").fetchall()[0]
     if n_values >= n_named or {"benchmark", "variant", "generation"} & columns.keys():
         return None
-    tasks = [n for n in table.rows.columns if normalise_name(n) in TASK_NAMES and n not in table.found.taken]
+    tasks = [n for n in table.rows.columns if normalise_name(n) in TASK_NAMES and n not in table.matched.taken]
     pairs = [f"{question},{name}" for name in tasks if _count_pairs(table.rows, question, name) == table.n_rows]
     what = f"the names in column {question!r} repeat ({n_values} in {n_named} rows)"
     remedy = "a table with a column per model has a row per question; name what tells its rows apart, or say its shape"
@@ -265,7 +267,7 @@ _CHECKS: tuple[Callable[[_Candidates], InputError | None], ...] = (
 
 def _build_no_score(
     rows: duckdb.DuckDBPyRelation,
-    found: FoundColumns,
+    matched: MatchedColumns,
     values: Mapping[str, ColumnValues],
     where: str,
     named: Mapping[str, Sequence[str]],
@@ -284,12 +286,12 @@ def _build_no_score(
     ids = {normalise_name(alias) for alias in ALIASES["question"]}
     candidates = [name for name in candidates if normalise_name(name) not in ids]
     candidates = [name for name in candidates if values[name].scale != "other"] or candidates
-    completion = pair["completion"] or (answer if pair["target"] or "model" in found.columns else None)
+    completion = pair["completion"] or (answer if pair["target"] or "model" in matched.columns else None)
     if completion is not None and not candidates:
         what = f"no column for the score; {completion!r} has answers"
         remedy = "howsure rescore scores them, and howsure preview names a scorer"
         return InputError(what, where=where, remedy=remedy, code="no-score", options=("preview", where))
-    if not candidates and "question" in found.columns and (pair["target"] or answer) and not pair["completion"]:
+    if not candidates and "question" in matched.columns and (pair["target"] or answer) and not pair["completion"]:
         what = f"questions and answers ({pair['target'] or answer!r}), and no score"
         remedy = "these are questions to ask: howsure init writes the experiment"
         return InputError(what, where=where, remedy=remedy, code="no-score", options=("init", "--benchmark", where))
@@ -305,17 +307,17 @@ def _build_no_score(
     if scored and len({name.rpartition("_")[2] for name in scored}) == len(scored) == 1:
         best = f"*_{scored[0].rpartition('_')[2]}"
     remedy = f"it may be {list_names(candidates)}: name it with --columns score=COLUMN"
-    if "model" not in found.columns and len(candidates) > 1 and candidates != preferred:
+    if "model" not in matched.columns and len(candidates) > 1 and candidates != preferred:
         remedy += ", or add --shape models if each is a model"
     return InputError(what, where=where, remedy=remedy, code="no-score", options=("--columns", f"score={best}"))
 
 
-def build_no_question(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> InputError:
+def build_no_question(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> InputError:
     """Return the refusal of a table with scores and without a column for the question."""
-    names = [name for name in rows.columns if name not in found.taken]
+    names = [name for name in rows.columns if name not in matched.taken]
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
-    models = [write for column in found.columns.get("model", ()) if (write := quote_name(column))]
+    models = [write for column in matched.columns.get("model", ()) if (write := quote_name(column))]
     n_models = 1
     if models:
         [[n_models]] = rows.aggregate(f"count(DISTINCT ({', '.join(models)}))").fetchall()
@@ -379,8 +381,8 @@ def _split_grid(names: Sequence[str]) -> tuple[list[str], list[str]]:
     ends: dict[str, list[str]] = {}
     for name in names:
         for mark in ("_", " ", ".", "-", "/"):
-            before, found, last = name.rpartition(mark)
-            if found and before and last.isalpha():
+            before, matched, last = name.rpartition(mark)
+            if matched and before and last.isalpha():
                 ends.setdefault(mark + last, []).append(before)
                 break
     shared = {end: starts for end, starts in ends.items() if len(starts) > 1}
@@ -388,8 +390,8 @@ def _split_grid(names: Sequence[str]) -> tuple[list[str], list[str]]:
     same = [end for end in shared if metrics and set(shared[end]) == set(shared[metrics[0]])]
     if len(same) < 2 or not metrics:
         return [], []
-    kept = [name for name in names if name.endswith(metrics[0])]
-    return kept, [name for name in names if any(name.endswith(end) for end in same) and name not in kept]
+    remaining = [name for name in names if name.endswith(metrics[0])]
+    return remaining, [name for name in names if any(name.endswith(end) for end in same) and name not in remaining]
 
 
 def _is_gold(name: str) -> bool:

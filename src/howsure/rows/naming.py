@@ -47,7 +47,7 @@ _NUMBER = re.compile(rf"(?<![^\W_])(?:(?:{_SHORT})(?=\d)|(?<!\d\.)|(?=0))(\d+)(?
 #: A date, a number or a hash, which names neither a model nor a benchmark.
 _OPAQUE = re.compile(r"[\d\W_TZ]+|(?=.*\d)[0-9a-f-]{7,}")
 #: An id that counts questions: a number, perhaps behind a word.
-_COUNTED = re.compile(r"[^\W\d_]*[ _./:#-]*\d+(?:\.0)?")
+_COUNTER = re.compile(r"[^\W\d_]*[ _./:#-]*\d+(?:\.0)?")
 _SEPARATORS = " _.-"
 _ROLES = ("model", "benchmark")
 #: A piece of a name that differs.
@@ -123,7 +123,7 @@ def is_running_number(question: str) -> bool:
     >>> [is_running_number(question) for question in ("12", "question 12", "gsm8k-12")]
     [True, True, False]
     """
-    return _COUNTED.fullmatch(question) is not None
+    return _COUNTER.fullmatch(question) is not None
 
 
 def name_files(
@@ -183,7 +183,7 @@ class _Naming:
         self._opaque: list[int] = []
         self._read_paths()
         #: The parts as they are now, and those that are divided into a benchmark and a model.
-        self._whole = [tuple(parts) for parts in self._parts]
+        self._whole_parts = [tuple(parts) for parts in self._parts]
         self._divided: set[int] = set()
         named = self._read_layout()
         self._models = [one.get("model") or model or file.label or None for one, file in zip(named, files, strict=True)]
@@ -280,8 +280,8 @@ class _Naming:
                     texts = [match[1] if (match := _NUMBERED.fullmatch(text)) else text for text in texts]
                 named[i] |= {role: "/".join(texts)} if own else {}
         if "path" in self._layout:
-            for names, found in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
-                names.update(found)
+            for names, matched in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
+                names.update(matched)
         ordinals = sorted({names.get("generation", "") for names in named})
         for i, names in enumerate(named):
             if (text := names.get("generation")) is not None:
@@ -338,9 +338,9 @@ class _Naming:
         """Name the benchmark of each file that states none, and return a key of the benchmark of each file."""
         keys: list[Hashable] = [name or file.benchmarks for name, file in self._pair(self._benchmarks)]
         places = [i for i, key in enumerate(keys) if key is None]
-        classes, trust, is_apart = _find_classes([self._files[i] for i in places], self._find_constant())
+        classes, trust, is_separate = _find_classes([self._files[i] for i in places], self._find_constant())
         if len(set(classes)) > 1:
-            names = self._find_benchmarks(places, classes, trust, is_apart)
+            names = self._find_benchmarks(places, classes, trust, is_separate)
         else:
             self._check_agreement(places, trust)
             names = [self._find_constant(places)] * len(places)
@@ -371,7 +371,9 @@ class _Naming:
         file = self._files[i]
         return self._models[i] or ((file.models, repr(sorted(file.settings.items()))) if file.models else None)
 
-    def _find_benchmarks(self, places: Sequence[int], classes: Sequence[int], trust: int, is_apart: bool) -> list[str]:
+    def _find_benchmarks(
+        self, places: Sequence[int], classes: Sequence[int], trust: int, is_separate: bool
+    ) -> list[str]:
         """Return the name of the benchmark of each file: what goes with the questions, of the parts or of the name."""
         axes = self._list_axes(places)
         models = [self._key_model(i) for i in places]
@@ -385,7 +387,7 @@ class _Naming:
             own = [{v for v, one in zip(rest, classes, strict=True) if one == number} for number in set(classes)]
             n_most, n_least = max(map(len, own)), min(map(len, own))
             is_crossed = n_most < 2 or bool(set.intersection(*own))
-            return (is_crossed or (trust > 0 and not is_strict)) and (is_apart or n_least > 1)
+            return (is_crossed or (trust > 0 and not is_strict)) and (is_separate or n_least > 1)
 
         for is_strict in (True, False):
             for size in range(1, len(axes) + 1):
@@ -403,7 +405,7 @@ class _Naming:
                         self._parts[i][part] = rest
                     return _drop_shared(cut[0], _SEPARATORS)
         what = f"{len(places)} files have {len(set(classes))} sets of question ids, which no part of their paths names"
-        if not is_apart or not trust:
+        if not is_separate or not trust:
             what = f"{len(places)} files have ids in common, and no targets that say whether the questions are the same"
         return self._refuse(what, axes, own_roles)
 
@@ -418,11 +420,11 @@ class _Naming:
         n_needed = len(set(zip(own, _join(axes.values()) or own, strict=True)))
         for size in range(len(axes) + 1 if places else 0):
             joined = [(one, _join(axes[k] for k in one) or [""] * len(places)) for one in combinations(axes, size)]
-            found = [one for one in joined if len(set(zip(own, one[1], strict=True))) == n_needed]
-            if found:
-                found.sort(key=lambda one: len(set(one[1])))
-                parts, names = found[0]
-                rivals = [other for _, other in found if len(set(other)) == len(set(names))]
+            matched = [one for one in joined if len(set(zip(own, one[1], strict=True))) == n_needed]
+            if matched:
+                matched.sort(key=lambda one: len(set(one[1])))
+                parts, names = matched[0]
+                rivals = [other for _, other in matched if len(set(other)) == len(set(names))]
                 if _has_doubtful_numbers(names) or not all(_are_same(other, names) for other in rivals):
                     what = f"{_list(set(names))} may be models, or runs of fewer"
                     self._refuse(what, {part: axes[part] for part in parts}, ["model"])
@@ -513,7 +515,7 @@ class _Naming:
 
     def _compose_layouts(self, parts: Sequence[int], roles: Sequence[str]) -> list[dict[str, object]]:
         """Return the ways in which the parts may name what the roles say, or models and benchmarks."""
-        values = {part: [own[part] for own in self._whole] for part in parts if part not in self._opaque}
+        values = {part: [own[part] for own in self._whole_parts] for part in parts if part not in self._opaque}
         composed = {part: _compose(own, 1 if roles else 2) for part, own in values.items()}
         is_bare = not any(_SLOT in text for text in composed.values())
         for part, text in composed.items() if is_bare else ():  # names that differ in their numbers alone
@@ -580,12 +582,12 @@ def _blank_numbers(names: Iterable[str]) -> list[str]:
         groups: defaultdict[str, set[int]] = defaultdict(set)
         blank = []
         for name in names:
-            found = (
+            matched = (
                 dict(enumerate(_NUMBER.finditer(name)))
                 if k >= 0
                 else dict(enumerate(reversed(list(_NUMBER.finditer(name)))))
             )
-            match = found.get(k if k >= 0 else -1 - k)
+            match = matched.get(k if k >= 0 else -1 - k)
             blank.append(name[: match.start(1)] + "{generation}" + name[match.end(1) :] if match else name)
             groups[blank[-1]] |= {int(match[1])} if match else set()
         doubtful = 0
@@ -660,14 +662,14 @@ def _find_classes(files: Sequence[FileFacts], name: str) -> tuple[list[int], int
     """
     classes: list[dict[str, FileFacts]] = []
     having: defaultdict[str, list[int]] = defaultdict(list)
-    numbers, trust, is_apart = list[int](), 2, True
+    numbers, trust, is_separate = list[int](), 2, True
     for file in files:
         shared = Counter(number for question in file.questions for number in having.get(question, ()))
         for number, n_common in shared.most_common():
             own = _compare(file, classes[number], name)
             is_equal = len(file.questions) == n_common == len(classes[number])
             if own == 0 and not is_equal and all(map(is_running_number, file.questions)):
-                is_apart = False  # fewer of the same questions, or others
+                is_separate = False  # fewer of the same questions, or others
             elif own is not None:
                 trust = min(trust, own)
                 break
@@ -678,7 +680,7 @@ def _find_classes(files: Sequence[FileFacts], name: str) -> tuple[list[int], int
             classes[number][question] = file
             having[question].append(number)
         numbers.append(number)
-    return numbers, trust, is_apart
+    return numbers, trust, is_separate
 
 
 def _compare(file: FileFacts, others: Mapping[str, FileFacts], name: str) -> int | None:
@@ -686,19 +688,23 @@ def _compare(file: FileFacts, others: Mapping[str, FileFacts], name: str) -> int
     common = file.questions & others.keys()
     for kind in ("targets", "inputs"):
         own: Mapping[str, Hashable] = getattr(file, kind)
-        known = [question for question in common if question in own and question in getattr(others[question], kind)]
-        differing = [question for question in known if own[question] != getattr(others[question], kind)[question]]
-        if known and len(differing) > (1 - _MOSTLY) * len(known):
+        known_questions = [
+            question for question in common if question in own and question in getattr(others[question], kind)
+        ]
+        differing = [
+            question for question in known_questions if own[question] != getattr(others[question], kind)[question]
+        ]
+        if known_questions and len(differing) > (1 - _MOSTLY) * len(known_questions):
             return None
         if differing:
             raise InputError(
-                f"{len(differing)} of {len(known)} questions have other {kind} than in {others[differing[0]].path}",
+                f"{len(differing)} of {len(known_questions)} questions have other {kind} than in {others[differing[0]].path}",
                 where=file.path,
                 remedy="leave out the file that is wrong, or say that both are one benchmark: --as-benchmark NAME",
                 code=f"other-{kind}",
                 options=("--as-benchmark", name),
             )
-        if known:
+        if known_questions:
             return 2
     return int(min(map(len, common)) >= _LONG_ID)
 
@@ -751,7 +757,7 @@ def _compose(names: Sequence[str], n_slots: int = 2) -> str:
     >>> _compose(["law_gpt", "law_o3", "tax_gpt", "tax_o3"]).replace(_SLOT, "?")
     '?_?'
     """
-    whole = min(blank := _blank_numbers(names))
+    whole_text = min(blank := _blank_numbers(names))
     bare = sorted({re.sub(rf"[ _.-]?\(?(?:{_SHORT})?{{generation}}\)?", "", name).strip(_SEPARATORS) for name in blank})
     for separator in "_-. " if n_slots == 2 else "":
         rows = _drop_shared(bare, separator)
@@ -759,12 +765,12 @@ def _compose(names: Sequence[str], n_slots: int = 2) -> str:
         cut = _cut(rows, [firsts.index(first) for first in firsts]) if len(set(firsts)) > 1 else None
         if cut and len(set(cut[0])) * len(set(cut[1])) == len(bare) and len(set(cut[1])) > 1:
             first, second = (_drop_shared(own, "_")[0] for own in cut)
-            return whole.replace(first, _SLOT, 1).replace(second, _SLOT, 1)
-    if "{generation}" not in whole:
+            return whole_text.replace(first, _SLOT, 1).replace(second, _SLOT, 1)
+    if "{generation}" not in whole_text:
         return _SLOT
     cores = [_drop_shared(bare, separators)[0] for separators in ("_", _SEPARATORS)]
-    core = next((core for core in cores if core in whole), "") if len(bare) > 1 else ""
-    return whole.replace(core, _SLOT, 1) if core else whole
+    core = next((core for core in cores if core in whole_text), "") if len(bare) > 1 else ""
+    return whole_text.replace(core, _SLOT, 1) if core else whole_text
 
 
 def label_by_settings(
@@ -798,9 +804,9 @@ def format_settings(settings: Mapping[str, object], names: Sequence[str]) -> str
     parts = []
     for name in names:
         value = settings.get(name)
-        whole = value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
-        text = "default" if value is None else " ".join(whole.split())
+        whole_text = value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+        text = "default" if value is None else " ".join(whole_text.split())
         if len(text) > _MAX_VALUE:
-            text = f"{text[: _MAX_VALUE - 9]}… #{hashlib.sha256(whole.encode()).hexdigest()[:6]}"
+            text = f"{text[: _MAX_VALUE - 9]}… #{hashlib.sha256(whole_text.encode()).hexdigest()[:6]}"
         parts.append(f"{name}={text}")
     return ", ".join(parts)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
-from howsure.rows.columns import FoundColumns, TableOptions, describe_columns
+from howsure.rows.columns import MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import Shape
 from howsure.rows.model_columns import build_no_question, find_models, find_parent, find_suffix, list_names
 from howsure.rows.sql import parse_number_sql, quote_name, quote_text, read_column_types, write_text_sql
@@ -42,7 +42,7 @@ _ROLES: Mapping[Shape, tuple[str, str]] = {
 #: Words behind names of metrics as often as behind names of models.
 _OF_METRICS = frozenset({"score", "scores", "rating", "grade", "quality", "rate"})
 #: The names that are kept of those for numbers, by what a row states.
-_KEPT = {"score": ("score",), "mean": ("mean", "count", "right"), "right": ("right", "total"), "": ()}
+_REMAINING = {"score": ("score",), "mean": ("mean", "count", "right"), "right": ("right", "total"), "": ()}
 #: Normalised names of texts, which are never scores of a model.
 _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
 #: Whole names of numbers beside scores; as words they also occur in names of models.
@@ -56,13 +56,13 @@ class LongRows(NamedTuple):
     """A table as a row per score."""
 
     rows: duckdb.DuckDBPyRelation
-    found: FoundColumns
+    matched: MatchedColumns
     percent: tuple[str, ...] = ()
     """Names of the melted columns whose scores are percent."""
 
 
 def find_shape(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions
 ) -> tuple[Shape, Sequence[str]]:
     """Return the shape of a table, and the columns that are melted.
 
@@ -72,14 +72,14 @@ def find_shape(
         When the table has none of the shapes; with the options that read it, where there are any.
     """
     names = list(rows.columns)
-    columns = found.columns
+    columns = matched.columns
     if options.map.shape is not None and options.map.shape in _ROLES:
-        return options.map.shape, _list_melted(rows, found, options.map.shape, where)
-    numbers = _choose_numbers(rows, found, where)
-    repeats = _find_repeats(rows, found)
+        return options.map.shape, _list_melted(rows, matched, options.map.shape, where)
+    numbers = _choose_numbers(rows, matched, where)
+    repeats = _find_repeats(rows, matched)
     if "question" in columns and repeats and "generation" not in columns:
-        score = found.first("score")
-        is_mean = score is not None and found.reasons["score"] != "you named it" and _is_mean_of(rows, score, repeats)
+        score = matched.first("score")
+        is_mean = score is not None and matched.reasons["score"] != "you named it" and _is_mean_of(rows, score, repeats)
         if is_mean or numbers != "score":
             columns.pop("score", None)
             return "repeats", repeats
@@ -90,36 +90,41 @@ def find_shape(
     if options.texts and ("completion" in columns or find_alias("completion", names)):
         if "question" in columns:
             return "generations", ()
-        raise build_no_question(rows, found, where)
+        raise build_no_question(rows, matched, where)
     if not numbers:
-        return "models", find_models(rows, found, where, options)
-    raise build_no_question(rows, found, where)
+        return "models", find_models(rows, matched, where, options)
+    raise build_no_question(rows, matched, where)
 
 
-def _choose_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> str:
+def _choose_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> str:
     """Return which numbers a row states: "score", "mean" of a cell with its count, "right" of total, or "" for none.
 
-    The names of the others are removed from `found`.
+    The names of the others are removed from `matched`.
 
     Raises
     ------
     InputError
         When right answers are counted and nothing says of how many, or when both readings are possible.
     """
-    columns = found.columns
-    named = {name for name in columns if found.reasons[name] == "you named it"}
-    kept = _decide_numbers(rows, found, where, named)
-    for name in {"score", "mean", "count", "right", "total"} - set(_KEPT[kept]):
+    columns = matched.columns
+    named = {name for name in columns if matched.reasons[name] == "you named it"}
+    remaining = _decide_numbers(rows, matched, where, named)
+    for name in {"score", "mean", "count", "right", "total"} - set(_REMAINING[remaining]):
         columns.pop(name, None)
-    if kept == "mean" and "count" not in columns:  # the mean of one score is that score
-        columns["score"], found.reasons["score"] = columns.pop("mean"), found.reasons["mean"]
+    if remaining == "mean" and "count" not in columns:  # the mean of one score is that score
+        columns["score"], matched.reasons["score"] = columns.pop("mean"), matched.reasons["mean"]
         return "score"
-    return kept
+    return remaining
 
 
-def _decide_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, named: set[str]) -> str:
+def _decide_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, named: set[str]) -> str:
     """Return which of the numbers of a row are read; see `_choose_numbers`."""
-    columns, score, right, total = found.columns, found.first("score"), found.first("right"), found.first("total")
+    columns, score, right, total = (
+        matched.columns,
+        matched.first("score"),
+        matched.first("right"),
+        matched.first("total"),
+    )
     if "score" in named:
         return "score"
     if "mean" in named or ("mean" in columns and "count" in columns and "right" not in named):
@@ -145,13 +150,13 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: s
     return "score" if is_flag and not counts else "right"
 
 
-def _find_repeats(rows: duckdb.DuckDBPyRelation, found: FoundColumns, *, numbers: bool = False) -> list[str]:
+def _find_repeats(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, *, numbers: bool = False) -> list[str]:
     """Return columns that are numbered runs of one model, such as run1 and run2; with `numbers` also 1 and 2."""
     if numbers and (bare := [name for name in rows.columns if name.strip().isdecimal()]):
         return sorted(bare, key=int)
     stems: dict[str, list[str]] = {}
     for name in rows.columns:
-        if name not in found.taken and name[-1:].isdecimal():
+        if name not in matched.taken and name[-1:].isdecimal():
             stems.setdefault(name.rstrip("0123456789"), []).append(name)
     repeats = [names for names in stems.values() if are_repeat_names(names)]
     if len(repeats) != 1 or not all(one.is_score for one in describe_columns(rows, repeats[0]).values()):
@@ -168,20 +173,20 @@ def _is_mean_of(rows: duckdb.DuckDBPyRelation, column: str, others: Sequence[str
     return share is not None and share >= 0.95
 
 
-def _list_melted(rows: duckdb.DuckDBPyRelation, found: FoundColumns, shape: Shape, where: str) -> list[str]:
+def _list_melted(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, shape: Shape, where: str) -> list[str]:
     """Return the columns of a shape that the user named: all scores that are no names."""
-    if shape == "repeats" and (repeats := _find_repeats(rows, found, numbers=True)):
+    if shape == "repeats" and (repeats := _find_repeats(rows, matched, numbers=True)):
         return repeats
     row_name = _ROLES[shape][1]
-    names = [name for name in rows.columns if name not in found.taken]
+    names = [name for name in rows.columns if name not in matched.taken]
     for ours in ("score", "mean", "count", "right", "total"):  # a column called so is a model here
-        names += [column for column in found.columns.pop(ours, ()) if column not in names]
+        names += [column for column in matched.columns.pop(ours, ()) if column not in names]
     names = [name for name in rows.columns if name in names]
     values = describe_columns(rows, names)
-    if row_name not in found.columns and row_name != "question":
-        is_id = "question" in found.columns and found.reasons["question"] != "you named it"
-        found.columns[row_name] = found.columns.pop("question") if is_id else (names.pop(0),)
-        found.reasons[row_name] = f"the {'id' if is_id else 'first column'}, as each row is a {row_name}"
+    if row_name not in matched.columns and row_name != "question":
+        is_id = "question" in matched.columns and matched.reasons["question"] != "you named it"
+        matched.columns[row_name] = matched.columns.pop("question") if is_id else (names.pop(0),)
+        matched.reasons[row_name] = f"the {'id' if is_id else 'first column'}, as each row is a {row_name}"
     melted = [name for name in names if values[name].is_score]
     if not melted:
         raise InputError("no column has scores", where=where, remedy=f"the columns are {list_names(rows.columns)}")
@@ -189,13 +194,13 @@ def _list_melted(rows: duckdb.DuckDBPyRelation, found: FoundColumns, shape: Shap
 
 
 def melt(
-    rows: duckdb.DuckDBPyRelation, shape: Shape, melted: Sequence[str], found: FoundColumns, options: TableOptions
+    rows: duckdb.DuckDBPyRelation, shape: Shape, melted: Sequence[str], matched: MatchedColumns, options: TableOptions
 ) -> LongRows:
     """Return a row per score of a table with several scores in a row; other tables as they are."""
     if shape not in _ROLES:
-        return _unnest_scores(LongRows(rows, found))
+        return _unnest_scores(LongRows(rows, matched))
     column_name, row_name = _ROLES[shape]
-    columns, reasons = dict(found.columns), dict(found.reasons)
+    columns, reasons = dict(matched.columns), dict(matched.reasons)
     types = read_column_types(rows)
     values = describe_columns(rows, melted)
     percent = [name for name in melted if name in options.map.percent or values[name].scale == "percent"]
@@ -221,19 +226,19 @@ def melt(
     rows = rows.project(f"{others}, {unnested}" if others else unnested)
     columns |= {column_name: (NAME,), "score": (SCORE,)}
     reasons |= {column_name: f"shape {shape}: the name of its column", "score": f"shape {shape}: a cell"}
-    return LongRows(rows, FoundColumns(columns, reasons), tuple(labels[name] for name in percent))
+    return LongRows(rows, MatchedColumns(columns, reasons), tuple(labels[name] for name in percent))
 
 
 def _unnest_scores(long: LongRows) -> LongRows:
     """Return a row per score where a row has the list of the scores of its generations."""
-    rows, found = long.rows, long.found
-    score = found.first("score")
+    rows, matched = long.rows, long.matched
+    score = matched.first("score")
     kinds = dict(zip(rows.columns, rows.types, strict=True))
-    if score is None or kinds[score].id != "list" or "generation" in found.columns:
+    if score is None or kinds[score].id != "list" or "generation" in matched.columns:
         return long
     others = ", ".join(quote_name(column) for column in rows.columns if column != score)
     name, number = quote_name(score), "number in the list"
     rows = rows.project(f"{others}, unnest({name}) AS {name}, generate_subscripts({name}, 1) AS {quote_name(number)}")
-    columns = {**found.columns, "generation": (number,)}
-    reasons = {**found.reasons, "generation": "its place in the list of scores"}
-    return LongRows(rows, FoundColumns(columns, reasons))
+    columns = {**matched.columns, "generation": (number,)}
+    reasons = {**matched.reasons, "generation": "its place in the list of scores"}
+    return LongRows(rows, MatchedColumns(columns, reasons))

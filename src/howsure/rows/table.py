@@ -20,11 +20,11 @@ from howsure import notes
 from howsure.errors import InputError, UnknownNameError, first_line
 from howsure.notes import Note
 from howsure.rows import rows_to_cells
-from howsure.rows.columns import FoundColumns, TableOptions, find_columns
+from howsure.rows.columns import MatchedColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, parse_columns, write_map
-from howsure.rows.repeats import refuse_repeats, refuse_two_targets, write_filter
-from howsure.rows.scores import drop_summaries, find_failures, read_score_column, scale_scores
+from howsure.rows.repeated_keys import refuse_repeats, refuse_two_targets, write_filter
+from howsure.rows.score_columns import drop_summaries, find_failures, read_score_column, scale_scores
 from howsure.rows.shapes import find_shape, melt
 from howsure.rows.sql import (
     ColumnTypes,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
 
 __all__ = [
-    "Layout",
+    "TableLayout",
     "TableContent",
     "describe_table",
     "group_rows",
@@ -85,7 +85,7 @@ _RESERVED = frozenset({*_NAMES, "score", "n", "total", "total_sq", "cluster"})
 _SHARED_TEXTS = {"text": {"question", "variant"}, "answer": {"answer"}}
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """A table under our names.
 
     Attributes
@@ -94,7 +94,7 @@ class Layout(NamedTuple):
         Rows with our columns: `score`, or `n`, `total` and `total_sq`.
     source
         The same rows with the columns of the table.
-    found
+    matched
         The columns that have one of our names, and why.
     shape
         The shape of the table.
@@ -108,7 +108,7 @@ class Layout(NamedTuple):
 
     rows: duckdb.DuckDBPyRelation
     source: duckdb.DuckDBPyRelation
-    found: FoundColumns
+    matched: MatchedColumns
     shape: Shape
     key: Mapping[str, str]
     checks: tuple[RowCheck, ...]
@@ -120,7 +120,7 @@ class Layout(NamedTuple):
         return bool({"n", "generation"} & set(self.rows.columns))
 
 
-def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter) -> Layout:
+def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter) -> TableLayout:
     """Find the columns and the shape of a table, and return its rows under our names.
 
     Raises
@@ -130,25 +130,25 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     """
     rows = _apply_map(_flatten(_unnest(rows, options.map, where)), options.map, where)
     options, scorer = _choose_scorer(rows, where, options)
-    found = find_columns(rows.columns, where, options)
-    _drop_prompt_texts(rows, found)
-    _refuse_lists(rows, found, where)
-    _drop_names_of_runs(rows, found)
-    shape, melted = find_shape(rows, found, where, options)
+    matched = find_columns(rows.columns, where, options)
+    _drop_prompt_texts(rows, matched)
+    _refuse_lists(rows, matched, where)
+    _drop_names_of_runs(rows, matched)
+    shape, melted = find_shape(rows, matched, where, options)
     if shape == "generations":
-        _take_ids_of_rows(rows, found, note, where)
-        _refuse_ids_of_rows(rows, found, where)
-    long = melt(rows, shape, melted, found, options)
-    rows, found = long.rows, long.found
+        _take_ids_of_rows(rows, matched, note, where)
+        _refuse_ids_of_rows(rows, matched, where)
+    long = melt(rows, shape, melted, matched, options)
+    rows, matched = long.rows, long.matched
     if scorer is not None:
-        rows = _filter_scorer(rows, found, scorer, where)
+        rows = _filter_scorer(rows, matched, scorer, where)
     names = [
-        column for name in (*_NAMES, "cluster") for column in found.columns.get(name, ()) if column in rows.columns
+        column for name in (*_NAMES, "cluster") for column in matched.columns.get(name, ()) if column in rows.columns
     ]
     rows, shortened = shorten_whole_numbers(rows, names)
     for column in shortened:
         note(Note("whole-numbers", where, facts={"column": column}))
-    layout = _name_rows(rows, found, shape, where, options, note, long.percent)
+    layout = _name_rows(rows, matched, shape, where, options, note, long.percent)
     return layout._replace(melted=tuple(melted))
 
 
@@ -159,12 +159,12 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
             raise UnknownNameError("column", name, rows.columns, where=where)
     if table_map.fill:
         types = read_column_types(rows)
-        filled = ", ".join(
+        filled_values = ", ".join(
             f"last_value(nullif(trim({write_text_sql(name, types)}), '') IGNORE NULLS) OVER (ORDER BY howsure_row) "
             f"AS {quote_name(name)}"
             for name in table_map.fill
         )
-        rows = rows.project("*, row_number() OVER () AS howsure_row").project(f"* REPLACE ({filled})")
+        rows = rows.project("*, row_number() OVER () AS howsure_row").project(f"* REPLACE ({filled_values})")
         rows = rows.project("* EXCLUDE (howsure_row)")
     if table_map.fraction:
         types = read_column_types(rows)
@@ -185,10 +185,10 @@ def _unnest(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> d
         if not kinds.get(name):
             raise InputError(f"column {name!r} has no lists of records", where=where, remedy="unnest: COLUMN of a list")
         inner = kinds[name]
-        kept = [quote_name(one) for one in rows.columns if one not in {name, *inner}]
-        rows = rows.project(", ".join([*kept, f"unnest({quote_name(name)}) AS {quote_name(name)}"]))
+        remaining = [quote_name(one) for one in rows.columns if one not in {name, *inner}]
+        rows = rows.project(", ".join([*remaining, f"unnest({quote_name(name)}) AS {quote_name(name)}"]))
         fields = [f"{quote_name(name)}.{quote_name(field)} AS {quote_name(field)}" for field in inner]
-        rows = rows.project(", ".join([*kept, *fields]))
+        rows = rows.project(", ".join([*remaining, *fields]))
     return rows
 
 
@@ -199,9 +199,9 @@ def _list_fields(kind: Any) -> list[str]:
     return [str(field) for field, _ in kind.children[0][1].children]
 
 
-def _refuse_lists(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
+def _refuse_lists(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
     """Raise InputError where a column has lists of records with scores, such as the runs of a task."""
-    if found.reasons.get("score") == "you named it":
+    if matched.reasons.get("score") == "you named it":
         return
     for name, kind in zip(rows.columns, rows.types, strict=True):
         if find_alias("score", _list_fields(kind)) is not None:
@@ -244,21 +244,21 @@ def _choose_scorer(rows: duckdb.DuckDBPyRelation, where: str, options: TableOpti
 
 
 def _filter_scorer(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, scorer: str, where: str
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, scorer: str, where: str
 ) -> duckdb.DuckDBPyRelation:
     """Return the rows of one scorer."""
-    column = found.columns["scorer"][0]
-    if found.first("score") == column:
+    column = matched.columns["scorer"][0]
+    if matched.first("score") == column:
         raise InputError(
             f"column {column!r} names scorers and no scores", where=where, remedy="name --columns score=COLUMN"
         )
     return rows.filter(write_filter(column, rows, scorer))
 
 
-def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> None:
+def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> None:
     """Remove a prompt from the names that is the text of its question, and no variant of it."""
-    prompt, question = found.first("variant"), found.first("question")
-    if prompt is None or found.reasons["variant"] == "you named it" or normalise_name(prompt) != "prompt":
+    prompt, question = matched.first("variant"), matched.first("question")
+    if prompt is None or matched.reasons["variant"] == "you named it" or normalise_name(prompt) != "prompt":
         return
     if question is None:
         return
@@ -267,47 +267,47 @@ def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> No
     n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
     if n_prompts > 1 and (n_pairs > n_questions or 2 * n_prompts <= n_questions):
         return
-    del found.columns["variant"]
+    del matched.columns["variant"]
 
 
-def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> None:
+def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> None:
     """Remove a column from the generations whose values are names: runs are told apart by numbers only."""
-    column = found.first("generation")
+    column = matched.first("generation")
     types = read_column_types(rows)
-    if column is None or found.reasons["generation"] == "you named it" or types[column] not in {"VARCHAR", "JSON"}:
+    if column is None or matched.reasons["generation"] == "you named it" or types[column] not in {"VARCHAR", "JSON"}:
         return
     text = f"lower(trim({write_text_sql(column, types)}))"
     words = "|".join(RUN_WORDS)
     is_number = f"regexp_full_match({text}, '(({words})[ _-]?)?[0-9]+([.]0)?')"
     first = rows.limit(_FIRST_ROWS)  # a name further down is refused
     if not first.aggregate(f"coalesce(bool_and({is_number} OR {text} = ''), true)").fetchall()[0][0]:
-        del found.columns["generation"]
+        del matched.columns["generation"]
 
 
-def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, note: Noter, where: str) -> None:
+def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, note: Noter, where: str) -> None:
     """Take the text of the question for its name where each row has an id of its own and the texts repeat."""
-    question = found.columns.get("question", ())
+    question = matched.columns.get("question", ())
     texts = [
         name for name in rows.columns if normalise_name(name) in {"input", "question", "problem", "query", "prompt"}
     ]
-    texts = [name for name in texts if name not in found.taken]
-    if len(question) != 1 or not texts or found.reasons["question"] == "you named it":
+    texts = [name for name in texts if name not in matched.taken]
+    if len(question) != 1 or not texts or matched.reasons["question"] == "you named it":
         return
     parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question[0], texts[0]))
     n_rows, n_ids, n_texts = rows.aggregate(f"count(*), {parts}").fetchall()[0]
     if n_ids == n_rows and 0 < 2 * n_texts <= n_rows:
-        found.columns["question"] = (texts[0],)
-        found.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
+        matched.columns["question"] = (texts[0],)
+        matched.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
         note(Note("row-ids", where, facts={"id": question[0], "column": texts[0]}))
 
 
-def _refuse_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
+def _refuse_ids_of_rows(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
     """Raise InputError where a column `id` numbers the rows, and another id repeats, such as that of a trace."""
-    question = found.first("question")
+    question = matched.first("question")
     if question is None or normalise_name(question) not in {"id", "idx", "index"}:
         return
-    others = [name for name in rows.columns if normalise_name(name).endswith("id") and name not in found.taken]
-    if not others or found.reasons["question"] == "you named it":
+    others = [name for name in rows.columns if normalise_name(name).endswith("id") and name not in matched.taken]
+    if not others or matched.reasons["question"] == "you named it":
         return
     parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question, *others))
     n_rows, n_ids, *n_others = rows.aggregate(f"count(*), {parts}").fetchall()[0]
@@ -321,16 +321,16 @@ def _refuse_ids_of_rows(rows: duckdb.DuckDBPyRelation, found: FoundColumns, wher
 
 def _name_rows(
     rows: duckdb.DuckDBPyRelation,
-    found: FoundColumns,
+    matched: MatchedColumns,
     shape: Shape,
     where: str,
     options: TableOptions,
     note: Noter,
     percent: Sequence[str],
-) -> Layout:
+) -> TableLayout:
     """Return the rows of a table, a row per score or cell, under our names."""
-    columns, types = found.columns, read_column_types(rows)
-    _check_needed(rows, found, where, options)
+    columns, types = matched.columns, read_column_types(rows)
+    _check_needed(rows, matched, where, options)
     if options.is_model_of_file and "model" not in columns:
         note(Note("file-names-model", where, facts={"model": options.model}))
     expressions = {
@@ -353,40 +353,40 @@ def _name_rows(
     elif "generation" not in columns and options.generation is not None:
         expressions["generation"] = str(options.generation)
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
-    rows, numbers, limits = _write_numbers(rows, found, shape, where, options, note, checks)
-    _refuse_doubtful_questions(rows, found, key, where)
+    rows, numbers, limits = _write_numbers(rows, matched, shape, where, options, note, checks)
+    _refuse_doubtful_questions(rows, matched, key, where)
     if options.texts:
-        expressions |= _write_texts_sql(rows, found, options, types)
+        expressions |= _write_texts_sql(rows, matched, options, types)
     table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
     if shape == "generations":
-        _refuse_totals(table, found, where)
-        _note_other_scores(rows, found, where, options, note)
-    score = found.first("score")
+        _refuse_totals(table, matched, where)
+        _note_other_scores(rows, matched, where, options, note)
+    score = matched.first("score")
     if score is not None and shape != "cells":
         percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
         table = scale_scores(table, score, where, options, note, percent_names, limits)
     if "question" not in columns and not options.texts:
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
-    return Layout(table, rows, found, shape, key, tuple(check for check in checks if check.late))
+    return TableLayout(table, rows, matched, shape, key, tuple(check for check in checks if check.late))
 
 
 def _note_other_scores(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions, note: Noter
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions, note: Noter
 ) -> None:
     """Note columns that are called like a score too, where the user named none."""
-    score = found.first("score")
-    if score is None or found.reasons["score"] == "you named it" or options.scorer is not None:
+    score = matched.first("score")
+    if score is None or matched.reasons["score"] == "you named it" or options.scorer is not None:
         return
     aliases = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
-    others = [name for name in rows.columns if normalise_name(name) in aliases and name not in found.taken]
+    others = [name for name in rows.columns if normalise_name(name) in aliases and name not in matched.taken]
     if others:
         note(Note("other-scores", where, facts={"column": score, "others": ", ".join(others), "first": others[0]}))
 
 
 def _write_numbers(
     rows: duckdb.DuckDBPyRelation,
-    found: FoundColumns,
+    matched: MatchedColumns,
     shape: Shape,
     where: str,
     options: TableOptions,
@@ -394,15 +394,15 @@ def _write_numbers(
     checks: list[RowCheck],
 ) -> tuple[duckdb.DuckDBPyRelation, list[str], tuple[float, float] | None]:
     """Return the rows, SQL of their scores or sums, and the limits of the scores; add to `checks`."""
-    columns, types = found.columns, read_column_types(rows)
-    score, limits = found.first("score"), None
+    columns, types = matched.columns, read_column_types(rows)
+    score, limits = matched.first("score"), None
     if shape == "cells":
         if "mean" in columns:
             ours = {"mean": "mean", "count": "count", "correct": "right"}
             cell = {name: columns[one][0] for name, one in ours.items() if one in columns}
         else:
             rows, cell = (
-                _add_shares(rows, found, where),
+                _add_shares(rows, matched, where),
                 {"mean": "share of right answers", "count": columns["total"][0]},
             )
         types = read_column_types(rows)
@@ -413,32 +413,32 @@ def _write_numbers(
         read = read_score_column(rows, score, where, options, note)
         checks += read.checks
         limits = read.limits
-        failed = find_failures(rows, found, read.sql, where, note) if shape == "generations" else ""
+        failed = find_failures(rows, matched, read.sql, where, note) if shape == "generations" else ""
         numbers = [f"{f'CASE WHEN {failed} THEN NULL ELSE {read.sql} END' if failed else read.sql} AS score"]
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
     return rows, numbers, limits
 
 
 def _refuse_doubtful_questions(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, key: Mapping[str, str], where: str
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, key: Mapping[str, str], where: str
 ) -> None:
     """Raise InputError where one question has several targets or texts."""
-    if "question" not in found.columns:
+    if "question" not in matched.columns:
         return
     names = {name: key[name] for name in ("benchmark", "question") if name in key}
-    free = [name for name in rows.columns if name not in found.taken]
-    texts = [name for name in free if normalise_name(name) in _TEXTS_OF_ID and "variant" not in found.columns]
+    free = [name for name in rows.columns if name not in matched.taken]
+    texts = [name for name in free if normalise_name(name) in _TEXTS_OF_ID and "variant" not in matched.columns]
     for column in (find_alias("target", free), *texts[:1]):
         if column is not None:
-            refuse_two_targets(rows, names, column, found, where)
+            refuse_two_targets(rows, names, column, matched, where)
 
 
-def _refuse_totals(table: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> None:
+def _refuse_totals(table: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
     """Raise InputError where the questions are called tasks and the scores are means: benchmarks, and no questions."""
-    question = found.first("question")
+    question = matched.first("question")
     if question is None or normalise_name(question) not in TASK_NAMES | {"test", "testcase"}:
         return
-    if found.reasons["question"] == "you named it":
+    if matched.reasons["question"] == "you named it":
         return
     n, n_fractions, n_questions = table.aggregate(
         "count(score), count(*) FILTER (score <> floor(score)), count(DISTINCT question)"
@@ -449,9 +449,9 @@ def _refuse_totals(table: duckdb.DuckDBPyRelation, found: FoundColumns, where: s
         raise InputError(what, where=where, remedy=remedy, code="totals")
 
 
-def _check_needed(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str, options: TableOptions) -> None:
+def _check_needed(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions) -> None:
     """Raise InputError where no column and no option names the model."""
-    if "model" not in found.columns and options.model is None:
+    if "model" not in matched.columns and options.model is None:
         names = ", ".join(rows.columns)[:300]
         remedy = f"the columns are {names}: name it with --columns model=COLUMN, or all of it with --model NAME"
         raise InputError("no column for the model", where=where, remedy=remedy, code="no-model")
@@ -505,9 +505,9 @@ def _write_generation_sql(rows: duckdb.DuckDBPyRelation, column: str, types: Col
     return name if others.fetchall()[0][0] else number
 
 
-def _add_shares(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) -> duckdb.DuckDBPyRelation:
+def _add_shares(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> duckdb.DuckDBPyRelation:
     """Return the rows with the share of right answers, after a check that there are not more than answers."""
-    right, total = (found.columns[name][0] for name in ("right", "total"))
+    right, total = (matched.columns[name][0] for name in ("right", "total"))
     types = read_column_types(rows)
     one, every = (f"TRY_CAST({write_text_sql(name, types)} AS DOUBLE)" for name in (right, total))
     wrong = f"coalesce({one} > {every} OR {one} < 0 OR {one} <> floor({one}), {one} IS NULL)"
@@ -517,11 +517,11 @@ def _add_shares(rows: duckdb.DuckDBPyRelation, found: FoundColumns, where: str) 
 
 
 def _write_texts_sql(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, options: TableOptions, types: ColumnTypes
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, options: TableOptions, types: ColumnTypes
 ) -> dict[str, str]:
     """Return SQL for the texts that are kept beside the scores; lists are JSON, and absent texts are left out."""
     expressions = {}
-    for name, column in find_texts(rows.columns, found, options.map).items():
+    for name, column in find_texts(rows.columns, matched, options.map).items():
         is_list = types[column].endswith("[]")
         expressions[name] = (
             f"CAST(to_json({quote_name(column)}) AS VARCHAR)" if is_list else write_text_sql(column, types)
@@ -529,7 +529,7 @@ def _write_texts_sql(
     return expressions
 
 
-def find_texts(names: Sequence[str], found: FoundColumns, table_map: TableMap) -> dict[str, str]:
+def find_texts(names: Sequence[str], matched: MatchedColumns, table_map: TableMap) -> dict[str, str]:
     """Return the texts of a table with their columns; an answer beside no target may be the right one, and is none."""
     texts: dict[str, str] = {}
     for name in TEXTS:
@@ -538,8 +538,8 @@ def find_texts(names: Sequence[str], found: FoundColumns, table_map: TableMap) -
                 one for one in names if normalise_name(one) == normalise_name(table_map.columns[name][0])
             )
             continue
-        shared = {one for ours in _SHARED_TEXTS.get(name, ()) for one in found.columns.get(ours, ())}
-        taken = (found.taken - shared) | {*texts.values()}
+        shared = {one for ours in _SHARED_TEXTS.get(name, ()) for one in matched.columns.get(ours, ())}
+        taken = (matched.taken - shared) | {*texts.values()}
         column = find_alias(name, names, taken)
         if column is not None and not (
             name == "answer" and normalise_name(column) == "answer" and "target" not in texts
@@ -664,16 +664,16 @@ def _group_once(
     try:
         groups = group(layout.rows, where=where, **more)
     except InputError:
-        if (filled := _drop_blank_rows(rows, where, note)) is not None:
-            return _group_once(filled, where, options, group, note)
+        if (filled_values := _drop_blank_rows(rows, where, note)) is not None:
+            return _group_once(filled_values, where, options, group, note)
         refuse_rows(layout.source, where, layout.checks, place=name_row)
         if layout.has_generation and layout.shape != "cells":
             refuse_repeats(
-                layout.source, layout.key, layout.found, where, has_generation="generation" in layout.found.columns
+                layout.source, layout.key, layout.matched, where, has_generation="generation" in layout.matched.columns
             )
         raise
     if not layout.has_generation and (n := _count_repeated(groups)):
-        refuse_repeats(layout.source, layout.key, layout.found, where, has_generation=False)
+        refuse_repeats(layout.source, layout.key, layout.matched, where, has_generation=False)
         collected.append(Note("rows-are-generations", where, n=n))
     for one in collected:
         note(one)
@@ -935,18 +935,18 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
         example = rows.limit(1).to_arrow_table().to_pylist()
         every = {column: _shorten(example[0].get(column)) if example else "" for column in rows.columns}
         layout = lay_out(rows, where, options, collected.append)
-        found, source = layout.found, layout.source
-        texts = find_texts(source.columns, found, options.map)
+        matched, source = layout.matched, layout.source
+        texts = find_texts(source.columns, matched, options.map)
         types = read_column_types(source)
 
         def list_names(name: str) -> tuple[str, ...]:
-            if name not in found.columns:
+            if name not in matched.columns:
                 return ()
             values = source.project(f"CAST({layout.key[name]} AS VARCHAR) AS name").distinct().order("name").fetchall()
             return tuple(value for (value,) in values if value is not None)
 
         pairs: list[tuple[str, str]] = []
-        if "target" in texts and "question" in found.columns:
+        if "target" in texts and "question" in matched.columns:
             both = f"CAST({layout.key['question']} AS VARCHAR), trim({write_text_sql(texts['target'], types)})"
             pairs = [row for row in source.project(both).distinct().fetchall() if None not in row]
         parts = [name for name in ("question", "variant", "generation") if name in layout.key]
@@ -955,10 +955,10 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
         return TableContent(
             shape=layout.shape,
             columns={
-                **found.columns,
-                **{name: (column,) for name, column in texts.items() if name not in found.columns},
+                **matched.columns,
+                **{name: (column,) for name, column in texts.items() if name not in matched.columns},
             },
-            reasons=found.reasons,
+            reasons=matched.reasons,
             every=every,
             notes=tuple(collected),
             n_rows=int(rows.aggregate("count(*)").fetchall()[0][0]),
@@ -967,15 +967,15 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
             questions=list_names("question"),
             keys=frozenset(keys),
             targets=frozenset(pairs),
-            constants=_find_constants(source, found),
+            constants=_find_constants(source, matched),
             melted=layout.melted,
-            needs_scores=found.columns.keys().isdisjoint({"score", "mean", "right"}),
+            needs_scores=matched.columns.keys().isdisjoint({"score", "mean", "right"}),
         )
 
 
-def _find_constants(rows: duckdb.DuckDBPyRelation, found: FoundColumns) -> dict[str, str]:
+def _find_constants(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> dict[str, str]:
     """Return the columns that are not read and have one short value in all rows."""
-    names = [name for name in rows.columns if name not in found.taken]
+    names = [name for name in rows.columns if name not in matched.taken]
     if not names:
         return {}
     types = read_column_types(rows)

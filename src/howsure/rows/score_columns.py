@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure.errors import InputError
 from howsure.notes import Note
-from howsure.rows.columns import FoundColumns, TableOptions, describe_columns, find_scale
+from howsure.rows.columns import MatchedColumns, TableOptions, describe_columns, find_scale
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import (
     ColumnTypes,
@@ -72,8 +72,8 @@ def read_score_column(
     if options.map.missing:
         listed = ", ".join(quote_text(text.strip().lower()) for text in options.map.missing)
         text = write_text_sql(column, types)
-        kept = f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {quote_name(column)} END"
-        rows = rows.project(f"* REPLACE ({kept} AS {quote_name(column)})")
+        remaining = f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {quote_name(column)} END"
+        rows = rows.project(f"* REPLACE ({remaining} AS {quote_name(column)})")
         read = read_score_column(rows, column, where, replace(options, map=replace(options.map, missing=())), note)
         return ScoreColumn(f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {read.sql} END", ())
     words: Mapping[str, float | None] = {}
@@ -116,8 +116,8 @@ def _read_words(
     if describe_columns(rows, [column])[column].n_fractions == n_words:
         what, remedy = f"column {column!r} has cells such as 8/10", "read them as shares with the mapping key fraction"
         raise InputError(what, where=where, remedy=remedy, code="fraction", options=write_map(fraction=[column]))
-    counted = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
-    counts = dict(counted.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
+    word_counts = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
+    counts = dict(word_counts.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
     words = match_words(counts)
     if words is None:  # the checks of the rows refuse the word that is none beside most others
         return max(WORD_SCORES, key=lambda scores: sum(counts[word] for word in counts if word in scores)), None
@@ -127,7 +127,7 @@ def _read_words(
 
 
 def find_failures(
-    rows: duckdb.DuckDBPyRelation, found: FoundColumns, score: str, where: str, note: Callable[[Note], None]
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, score: str, where: str, note: Callable[[Note], None]
 ) -> str:
     """Return SQL that is true of rows whose generation or judge failed by a column of flags or errors; empty for none.
 
@@ -137,7 +137,7 @@ def find_failures(
     conditions = []
     for name in rows.columns:
         key = normalise_name(name.rpartition(".")[2])
-        if name in found.taken or key not in FAILURE_COLUMNS:
+        if name in matched.taken or key not in FAILURE_COLUMNS:
             continue
         text = f"lower(trim(coalesce({write_text_sql(name, types)}, '')))"
         if key == "status":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from howsure.errors import InputError
-from howsure.rows.columns import ColumnValues, FoundColumns, describe_columns
+from howsure.rows.columns import ColumnValues, MatchedColumns, describe_columns
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
@@ -42,7 +42,7 @@ _TEXTS |= {"reason", "explanation", "finishreason", "stopreason"}
 _SCORERS = {normalise_name(name) for name in ALIASES["scorer"]}
 
 
-class _Telling(NamedTuple):
+class _Distinguisher(NamedTuple):
     """A column that tells rows of one key apart."""
 
     name: str
@@ -56,7 +56,7 @@ class _Telling(NamedTuple):
 
 
 def refuse_repeats(
-    rows: duckdb.DuckDBPyRelation, key: Mapping[str, str], found: FoundColumns, where: str, *, has_generation: bool
+    rows: duckdb.DuckDBPyRelation, key: Mapping[str, str], matched: MatchedColumns, where: str, *, has_generation: bool
 ) -> None:
     """Raise InputError where rows of one key differ in a column that may be a name; return where none does.
 
@@ -66,7 +66,7 @@ def refuse_repeats(
         The rows with the columns of the table.
     key
         SQL of our names in the key.
-    found
+    matched
         The columns that have one of our names.
     where
         Name of the table.
@@ -89,21 +89,21 @@ def refuse_repeats(
     )
     if not repeated.limit(1).fetchall():
         return
-    columns = [name for name in rows.columns if name not in found.taken and not _is_beside(name)]
-    _refuse_blocks(rows, columns, found, where)
-    telling = _find_telling(repeated, columns, listed)
-    chosen = _choose(repeated, telling, listed)
+    columns = [name for name in rows.columns if name not in matched.taken and not _is_beside(name)]
+    _refuse_blocks(rows, columns, matched, where)
+    distinguishing = _find_distinguishing(repeated, columns, listed)
+    chosen = _choose(repeated, distinguishing, listed)
     if chosen:
         has_steps = any(normalise_name(name) in STEP_NAMES for name in columns)
-        raise _build_error(chosen, found, where, has_steps=has_steps)
+        raise _build_error(chosen, matched, where, has_steps=has_steps)
     if has_generation:
-        column = found.columns["generation"][0]
+        column = matched.columns["generation"][0]
         what = f"rows have the same {', '.join(key)}, and no column tells them apart"
         remedy = f"drop the repeats; or leave column {column!r} out, so that rows are generations in their order"
         raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=write_map(drop=[column]))
 
 
-def _refuse_blocks(rows: duckdb.DuckDBPyRelation, names: Sequence[str], found: FoundColumns, where: str) -> None:
+def _refuse_blocks(rows: duckdb.DuckDBPyRelation, names: Sequence[str], matched: MatchedColumns, where: str) -> None:
     """Raise InputError where a column has a name in the first row of each block, and blanks below it."""
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
@@ -113,7 +113,7 @@ def _refuse_blocks(rows: duckdb.DuckDBPyRelation, names: Sequence[str], found: F
         if one.is_score or not 2 <= one.n == one.n_distinct <= n_rows // 2:
             continue
         if rows.limit(1).project(f"{text} IS NOT NULL").fetchall()[0][0]:
-            own = [column for column in found.columns.get("model", ()) if column in rows.columns]
+            own = [column for column in matched.columns.get("model", ()) if column in rows.columns]
             what = f"column {name!r} has {one.n} names in {n_rows} rows, and blanks below them"
             remedy = "fill them from above with the mapping key fill"
             options = ("--columns", f"model={','.join([*own, name])}", *write_map(fill=[name]))
@@ -125,7 +125,7 @@ def _is_beside(name: str) -> bool:
     return normalise_name(name) in _TEXTS | FAILURE_COLUMNS
 
 
-def _find_telling(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) -> list[_Telling]:
+def _find_distinguishing(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) -> list[_Distinguisher]:
     """Return the columns that tell rows of one key apart and cross the questions, as systems or runs do."""
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
@@ -148,13 +148,13 @@ def _find_telling(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str)
         is_words = not one.is_score and not is_measure
         few = n_values[name] <= 1.5 * most and not is_measure
         if crosses or (is_words and differs >= _DIFFERS) or (distinguishes >= _CROSSES and few):
-            found = (
+            matched = (
                 rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
             )
-            listed = tuple(str(value) or "(blank)" for value, _ in found.fetchall())
+            listed = tuple(str(value) or "(blank)" for value, _ in matched.fetchall())
             are_counted = _counts(one) and distinguishes >= _CROSSES
             is_sure = crosses or distinguishes >= _CROSSES
-            result.append(_Telling(name, listed, crosses, is_words, are_counted, is_sure))
+            result.append(_Distinguisher(name, listed, crosses, is_words, are_counted, is_sure))
     return sorted(result, key=lambda one: (not one.crosses, not one.is_words, values[one.name].n_distinct))
 
 
@@ -165,13 +165,13 @@ def _counts(values: ColumnValues) -> bool:
     return values.high == values.low + values.n_distinct - 1
 
 
-def _choose(rows: duckdb.DuckDBPyRelation, telling: Sequence[_Telling], key: str) -> list[_Telling]:
+def _choose(rows: duckdb.DuckDBPyRelation, distinguishing: Sequence[_Distinguisher], key: str) -> list[_Distinguisher]:
     """Return the fewest columns, in their order, with each of which fewer rows have the same names."""
     types = read_column_types(rows)
-    chosen: list[_Telling] = []
+    chosen: list[_Distinguisher] = []
     before = _count_distinct(rows, [key])
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
-    for one in telling:
+    for one in distinguishing:
         if before == n_rows:
             break
         parts = [key, *(write_text_sql(each.name, types) for each in (*chosen, one))]
@@ -186,7 +186,9 @@ def _count_distinct(rows: duckdb.DuckDBPyRelation, parts: Sequence[str]) -> int:
     return int(rows.project(", ".join(parts)).distinct().aggregate("count(*)").fetchall()[0][0])
 
 
-def _build_error(chosen: Sequence[_Telling], found: FoundColumns, where: str, *, has_steps: bool) -> InputError:
+def _build_error(
+    chosen: Sequence[_Distinguisher], matched: MatchedColumns, where: str, *, has_steps: bool
+) -> InputError:
     """Return the refusal with the option for each column."""
     joined: dict[str, list[str]] = {}
     options: list[str] = []
@@ -200,13 +202,13 @@ def _build_error(chosen: Sequence[_Telling], found: FoundColumns, where: str, *,
                 options += ["--columns", f"scorer={one.name}"]
         elif key in TASK_NAMES or key in TURN_NAMES or key in _QUESTION_TEXTS:
             joined.setdefault("question", []).append(one.name)
-        elif one.counts and "generation" not in found.columns and not joined.get("generation"):
+        elif one.counts and "generation" not in matched.columns and not joined.get("generation"):
             joined["generation"] = [one.name]
         else:
             joined.setdefault("model", []).append(one.name)
     for name, columns in joined.items():
         # A turn or a task of its own is part of the name of its question.
-        own = [] if name == "generation" else [one for one in found.columns.get(name, ()) if one not in columns]
+        own = [] if name == "generation" else [one for one in matched.columns.get(name, ()) if one not in columns]
         options += ["--columns", f"{name}={','.join([*own, *columns])}"]
     if has_steps or not all(one.is_sure for one in chosen):
         options = []  # a column such as the action of an agent's step: nobody can say what it is but the user
@@ -231,7 +233,7 @@ def _prefer_scorer(values: Sequence[str]) -> str:
 
 
 def refuse_two_targets(
-    rows: duckdb.DuckDBPyRelation, question: Mapping[str, str], target: str, found: FoundColumns, where: str
+    rows: duckdb.DuckDBPyRelation, question: Mapping[str, str], target: str, matched: MatchedColumns, where: str
 ) -> None:
     """Raise InputError where one question has several targets, or texts.
 
@@ -243,7 +245,7 @@ def refuse_two_targets(
         SQL of the names of a question: of its benchmark, and its own.
     target
         Column of the targets or texts.
-    found
+    matched
         The columns that have one of our names.
     where
         Name of the table.
@@ -258,7 +260,7 @@ def refuse_two_targets(
         return
     n = int(grouped.aggregate("count(*)").fetchall()[0][0])
     *_, name, low, high = first[0]
-    own = found.columns.get("question", ())
+    own = matched.columns.get("question", ())
     letters = len(str(low)) == len(str(high)) == 1
     have = inflect_text("[question has|questions have]", n)
     what = f"{n} {have} several values in {target!r}: {name} has {str(low)[:40]!r} and {str(high)[:40]!r}"
