@@ -231,7 +231,7 @@ def test_a_bar_refuses_results_of_one_model_that_were_given_twice(tmp_path):
     apart = hs.gate([right, _frame({"m": [0, 1] * 100}, benchmark="other")], at_least=0.4)
     assert apart["score"] == pytest.approx([0.8, 0.1])
     (tmp_path / "runs").mkdir()
-    for name, table in (("run1", right), ("run2", wrong)):
+    for name, table in (("one", right), ("two", wrong)):
         csv.write_csv(table, tmp_path / "runs" / f"{name}.csv")
     for data in (tmp_path / "runs", [tmp_path / "runs" / "one.csv", tmp_path / "runs" / "two.csv"]):
         with pytest.raises(InputError, match=r"one.csv and .*two.csv") as caught:

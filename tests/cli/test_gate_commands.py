@@ -54,7 +54,7 @@ def test_exit_codes(howsure, tables):
         (["base", "same", "worse"], "3 paths"),
         (["base", "--baseline", "same", "--at-least", "0.5"], "keep one of them"),
         (["base", "same", "--at-least", "0.5"], "has the same rows as"),
-        (["base", "worse", "--at-least", "0.5"], "2 files have scores of the same model (m)"),
+        (["base", "worse", "--at-least", "0.5"], "2 files have scores of m on the same questions"),
         (["same", "--at-least", "0.5", "--questions"], "leave out --questions"),
         (["base", "same", "--margin", "-1"], "margin"),
         (["base", "same", "--alpha", "0.7"], "alpha"),
