@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import stat
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 import numpy as np
 
 from howsure import notes
-from howsure.errors import HowsureWarning, InputError, StoreError, describe_omission
+from howsure.errors import InputError, StoreError
 from howsure.logs import find_reader, is_companion
 from howsure.logs.base import LogReader, ReadOptions
 from howsure.logs.file_formats import FileHead
@@ -193,6 +192,9 @@ class TableSource:
             if own not in self.notes:
                 self.notes.append(own)
 
+        if self.options.map.text:
+            facts = {"digest": self.options.map.digest, "mapping": self.options.map.text}
+            add(Note("mapping", facts=facts))
         options: dict[str, Any] = {"generations": self.most_generations, "options": self.options, "note": add}
         try:
             result = read(self.table, name=str(self.path), **options)
@@ -417,13 +419,14 @@ def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource
     Each row is a generation of the folder by its mark, or, without marks, each cell has the scores of the folder's.
     """
     distinct: list[Source] = []
-    lines: list[str] = []
+    copies: list[Note] = []
     for source in sources:
         if isinstance(source, TableSource) and (marked := _read_marks(source.path)) is not None:
             models, marks = marked
             same = (one for one in folders if models <= one.models and merging.has_marks(one.marks, marks))
             if (folder := next(same, None)) is not None:
-                lines.append(f"{source.path}: left out, because each of its rows is a generation of {folder.path}")
+                what = "each of its rows is a generation of"
+                copies.append(Note("copy-of-folder", str(source.path), facts={"what": what, "folder": folder.path}))
                 continue
             has_marks = marks.null_count < len(marks)
         else:
@@ -431,11 +434,11 @@ def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource
         if isinstance(source, TableSource) and not has_marks and _is_export(source.path):
             copied = TableSource(source.table, TableOptions(), path=source.path, is_optional=True).cells()
             if (folder := next((one for one in folders if _have_same_scores(copied, one)), None)) is not None:
-                lines.append(f"{source.path}: left out, because its scores of each question are those of {folder.path}")
+                what = "its scores of each question are those of"
+                copies.append(Note("copy-of-folder", str(source.path), facts={"what": what, "folder": folder.path}))
                 continue
         distinct.append(source)
-    for line in _shorten_lines(lines):
-        warnings.warn(line, HowsureWarning, stacklevel=5)
+    _warn_all(copies)
     return distinct
 
 
@@ -485,7 +488,7 @@ def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[
     """Return the labels of models of each run folder that change, so that models at other settings are kept apart."""
     runs = [_load_manifest(path) for path in paths] if len(paths) > 1 else [None] * len(paths)
     labels = label_run_models(runs, benchmark=options.benchmark)
-    lines: dict[str, list[str]] = {}
+    differences: list[Note] = []
     first_of: dict[str, tuple[Path, str]] = {}
     pooled: dict[str, tuple[Path, Manifest]] = {}
     for path, run, names in zip(paths, runs, labels, strict=True):
@@ -496,27 +499,23 @@ def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[
             if label in names:
                 first, first_name = first_of.setdefault(label, (path, name))
                 if name != first_name:
-                    line = f"{path} and {first}: {label} has other settings: {name} and {first_name} are two models"
-                    lines.setdefault("settings", []).append(line)
+                    facts = {"path": path, "first": first, "label": label, "name": name, "other": first_name}
+                    differences.append(Note("folders-at-settings", facts=facts))
             earlier, about = pooled.setdefault(name, (path, run))
-            for kind, what in _list_pooled_differences(about, run, label):
-                lines.setdefault(kind, []).append(f"{path} and {earlier}: {name} {what}")
-    for each in lines.values():
-        more = f" ({len(each) - 1} more of this kind)" if len(each) > 1 else ""
-        warnings.warn(each[0] + more, HowsureWarning, stacklevel=5)
+            for code, facts in _list_pooled_differences(about, run, label):
+                differences.append(Note(code, facts={"path": path, "first": earlier, "name": name, **facts}))
+    _warn_all(differences)
     return dict(zip(paths, labels, strict=True))
 
 
-def _list_pooled_differences(first: Manifest, other: Manifest, label: str) -> Iterator[tuple[str, str]]:
-    """Yield the kind of each difference of two run folders that are read as one model, and a line on it."""
+def _list_pooled_differences(first: Manifest, other: Manifest, label: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the code of a note on each difference of two run folders that are read as one model, and its facts."""
     addresses = [mask_address(run.models[label].base_url) for run in (first, other) if label in run.models]
     if len(addresses) == 2 and all(addresses) and addresses[0] != addresses[1]:
-        what = f"answered at {addresses[1]} and at {addresses[0]}, and is read as one model"
-        yield "address", f"{what}; another label in one of the experiments keeps them apart"
+        yield "pooled-addresses", {"address": addresses[1], "first_address": addresses[0]}
     is_other_prompt = first.prompts.keys().isdisjoint(other.prompts) and bool(first.prompts and other.prompts)
     if is_other_prompt and first.benchmarks.keys() & other.benchmarks.keys():
-        what = "answered other prompts, and its score is the mean over both"
-        yield "prompts", f"{what}; howsure variants shows each prompt"
+        yield "pooled-prompts", {}
 
 
 def _load_manifest(path: Path) -> Manifest | None:
@@ -533,8 +532,7 @@ def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[
     logs: dict[int, DistinctLog] = {}
     first_of: dict[LogIdentity, Path] = {}
     folder_of = {log: path for path, log in _list_converted(candidates) if log.run}
-    copies: list[str] = []
-    converted: list[str] = []
+    copies: list[Note] = []
     faults: list[InputError] = []
     for i, item in enumerate(candidates):
         if item.reader is None:
@@ -549,15 +547,14 @@ def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[
         key = info.identify(item.reader.name)
         first = first_of.setdefault(key, item.path)
         if key in folder_of:
-            converted.append(_describe_converted(item.path, folder_of[key]))
+            copies.append(_note_converted(item.path, folder_of[key]))
         elif first == item.path:
             logs[i] = DistinctLog(item.reader, item.path, info, read_options)
         else:
-            copies.append(f"{item.path}: the same run as {first}: left out")
+            copies.append(Note("same-run", str(item.path), facts={"other": first}))
     if faults and len(faults) == len(candidates):
         raise faults[0]
-    for line in [*_shorten_lines(converted), *_shorten_lines(copies), *_group_faults(faults)]:
-        warnings.warn(line, HowsureWarning, stacklevel=5)
+    _warn_all([*copies, *map(_note_fault, faults)])
     return logs
 
 
@@ -570,9 +567,20 @@ def _list_converted(candidates: Sequence[_Candidate]) -> Iterator[tuple[Path, Lo
             yield from ((item.path, log) for log in about.converted)
 
 
-def _describe_converted(path: Path, folder: Path) -> str:
-    """Return the line on a log or table that is left out because a run folder has its generations."""
-    return f"{path}: left out, because its generations are those of {folder}, which was converted from it"
+def _note_converted(path: Path, folder: Path) -> Note:
+    """Return the note on a log or table that is left out because a run folder has its generations."""
+    return Note("converted-to-folder", str(path), facts={"folder": folder})
+
+
+def _note_fault(error: InputError) -> Note:
+    """Return the note on a file that is left out, with its place."""
+    return replace(note_omission(error), where=error.where)
+
+
+def _warn_all(several: Sequence[Note]) -> None:
+    """Issue notes, those of one code as one."""
+    for note in notes.merge_notes(list(several)):
+        notes.warn(note, stacklevel=5)
 
 
 def _drop_tables_of_folders(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -581,31 +589,16 @@ def _drop_tables_of_folders(candidates: Sequence[_Candidate]) -> list[_Candidate
     if not folder_of:
         return list(candidates)
     distinct: list[_Candidate] = []
-    lines: list[str] = []
+    copies: list[Note] = []
     for item in candidates:
         if item.table is not None and item.place is not None and item.place.is_file():
             folder = folder_of.get(identify_table(item.place))
             if folder is not None:
-                lines.append(_describe_converted(item.place, folder))
+                copies.append(_note_converted(item.place, folder))
                 continue
         distinct.append(item)
-    for line in _shorten_lines(lines):
-        warnings.warn(line, HowsureWarning, stacklevel=5)
+    _warn_all(copies)
     return distinct
-
-
-def _shorten_lines(lines: Sequence[str]) -> list[str]:
-    """Return a line for several of one kind: the first one, and how many more there are."""
-    more = len(lines) - 1
-    return [f"{lines[0]}; and so {'are' if more > 1 else 'is'} {more} more"] if more > 0 else list(lines)
-
-
-def _group_faults(faults: Sequence[InputError]) -> list[str]:
-    """Return a line for each kind of fault of logs that are left out, with the number and the first name."""
-    paths: dict[str, list[str]] = {}
-    for fault in faults:
-        paths.setdefault(describe_omission(fault), []).append(fault.where)
-    return [f"{of[0]}{f' and {len(of) - 1} more' * (len(of) > 1)}: {line}" for line, of in paths.items()]
 
 
 def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
@@ -613,15 +606,14 @@ def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
     if path.is_dir():
         unknown: list[str] = []
         faults: list[InputError] = []
-        candidates = list(_find_below(path, options, unknown, faults))
+        outside: list[str] = []
+        candidates = list(_find_below(path, options, unknown, faults, outside))
         if faults and not candidates:
             raise faults[0]
-        for line in _group_faults(faults):
-            warnings.warn(line, HowsureWarning, stacklevel=4)
-        if unknown:
-            names = ", ".join(unknown[:_N_NAMED]) + (", ..." if len(unknown) > _N_NAMED else "")
-            line = f"{path}: {len(unknown)} file{'s' * (len(unknown) > 1)} that no reader recognises: {names}"
-            warnings.warn(line, HowsureWarning, stacklevel=4)
+        _warn_all([_note_fault(fault) for fault in faults])
+        for code, files in (("unknown-files", unknown), ("links-outside", outside)):
+            names = ", ".join(files[:_N_NAMED]) + (", ..." if len(files) > _N_NAMED else "")
+            _warn_all([Note(code, str(path), n=len(files), facts={"names": names})] if files else [])
         if not candidates:
             remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
             raise InputError("no run folder, no log and no table here", where=str(path), remedy=remedy)
@@ -674,12 +666,12 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
     The names of files that no reader recognises are added to `unknown`, errors of logs that cannot be read to `faults`.
     Files that belong to a log beside them are left out.
     """
-    waiting, visited = [path], set[tuple[int, int]]()
+    waiting, visited, root = [path], set[tuple[int, int]](), path.resolve()
     while waiting:
         one = waiting.pop()
         try:
             kind, place = _find_kind(one)
-            children = _list_children(one, is_below=one != path) if kind == "folder" else []
+            children = _list_children(one, root, outside, is_below=one != path) if kind == "folder" else []
         except OSError:  # a link to nothing or to itself, or a folder that may not be read
             unknown.append(one.name)
             continue
@@ -700,14 +692,24 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
             yield _make_table_candidate(one, options, is_optional=True)
         elif logs is None and one.name not in _COMPANIONS and (FileHead(one).kind in _LOG_KINDS or _is_packed(one)):
             unknown.append(one.name)
+    if outside:
+        notes.warn(
+            Note("links-outside", str(path), n=len(outside), facts={"names": ", ".join(sorted(outside)[:_N_NAMED])})
+        )
 
 
-def _list_children(folder: Path, *, is_below: bool) -> list[Path]:
-    """Return the files and folders of a folder that may hold results, by name from the last to the first."""
+def _list_children(folder: Path, root: Path, outside: list[str], *, is_below: bool) -> list[Path]:
+    """Return the files and folders of a folder that may hold results, by name from the last to the first.
+
+    The names of links that lead out of the folder that is searched are added to `outside`.
+    """
     children = sorted(folder.iterdir(), reverse=True)
     if is_below and not _ENVIRONMENT.isdisjoint(child.name for child in children):
         return []
-    return [child for child in children if not child.name.startswith(".")]
+    children = [child for child in children if not child.name.startswith(".")]
+    away = [child for child in children if child.is_symlink() and not child.resolve().is_relative_to(root)]
+    outside += [child.name for child in away]
+    return [child for child in children if child not in away]
 
 
 def _is_review_file(path: Path) -> bool:
@@ -725,8 +727,7 @@ def _find_parts(folder: Path, options: _Options, faults: list[InputError]) -> li
     if parts is None:
         return None
     if (folder / "_temporary").is_dir():
-        line = "a job has not finished writing this table (_temporary): only its complete files are read"
-        warnings.warn(f"{folder}: {line}", HowsureWarning, stacklevel=6)
+        notes.warn(Note("table-unfinished", str(folder)), stacklevel=5)
     return [_Candidate(folder, _open_table_source(parts, options, str(folder), is_optional=True))]
 
 

@@ -78,7 +78,7 @@ class TableMap:
             elif one.name in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
                 values[one.name] = tuple(dict.fromkeys((*own, *new)))
             else:
-                values[one.name] = "\n".join(filter(None, (own, new))) if one.name == "text" else new or own
+                values[one.name] = ", ".join(filter(None, (own, new))) if one.name == "text" else new or own
         return TableMap(**values)
 
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> TableMap:
@@ -138,7 +138,6 @@ def read_map(given: GivenMap) -> TableMap:
         return merged
     if isinstance(given, Mapping):
         content: object = dict(given)
-        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     else:
         text = str(given)
         if ":" not in text or Path(text).is_file():
@@ -156,7 +155,7 @@ def read_map(given: GivenMap) -> TableMap:
             raise InputError(f"no YAML: {' '.join(str(error).split())[:120]}", where=where) from error
     if not isinstance(content, dict):
         raise InputError("the mapping has no keys", where=where, remedy="write pairs such as model: COLUMN")
-    return _decode(content, where, text)
+    return _decode(content, where)
 
 
 def write_map(**values: object) -> tuple[str, str]:
@@ -171,7 +170,7 @@ def write_map(**values: object) -> tuple[str, str]:
     return "--map", text[1:-1]
 
 
-def _decode(content: Mapping[Any, Any], where: str, text: str) -> TableMap:
+def _decode(content: Mapping[Any, Any], where: str) -> TableMap:
     """Return the mapping with checked values."""
     allowed = [one.name for one in fields(TableMap) if one.name not in {"columns", "text"}]
     columns: dict[str, Any] = {}
@@ -196,7 +195,7 @@ def _decode(content: Mapping[Any, Any], where: str, text: str) -> TableMap:
             values[key] = value
         else:
             values[key] = str(value)
-    return TableMap(columns=parse_columns(columns, where), text=text, **values)
+    return TableMap(columns=parse_columns(columns, where), text=write_map(**content)[1], **values)
 
 
 def _decode_files(value: object, where: str) -> dict[str, int | str | tuple[int, ...]]:
