@@ -13,6 +13,7 @@ from howsure.errors import HowsureWarning
 from howsure.logs.base import LogReader
 from howsure.logs.file_formats import FileHead
 from howsure.logs.spec import Form, SpecReader, list_specs
+from howsure.notes import Note, warn
 
 __all__ = ["ENTRY_POINTS", "find_reader", "get_reader", "is_companion", "list_readers"]
 
@@ -103,8 +104,8 @@ def _list_plugins() -> dict[str, str]:
         try:
             _load(entry.value)
         except (ImportError, AttributeError, TypeError, ValueError) as error:
-            line = f"the log reader {entry.name!r} ({entry.value}) cannot be loaded: {error}"
-            warnings.warn(line, HowsureWarning, stacklevel=4)
+            facts = {"name": entry.name, "place": entry.value, "why": error}
+            warn(Note("log-reader-unloadable", facts=facts), stacklevel=4)
         else:
             places[entry.name] = entry.value
     return places

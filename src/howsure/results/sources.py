@@ -659,7 +659,9 @@ def _is_packed(path: Path) -> bool:
         return False
 
 
-def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[InputError]) -> Iterator[_Candidate]:
+def _find_below(
+    path: Path, options: _Options, unknown: list[str], faults: list[InputError], outside: list[str]
+) -> Iterator[_Candidate]:
     """Yield the candidates at and below a path, sorted by name.
 
     Hidden files and folders are left out, and so are environments of Python below the path, whose packages hold tables.
@@ -692,10 +694,6 @@ def _find_below(path: Path, options: _Options, unknown: list[str], faults: list[
             yield _make_table_candidate(one, options, is_optional=True)
         elif logs is None and one.name not in _COMPANIONS and (FileHead(one).kind in _LOG_KINDS or _is_packed(one)):
             unknown.append(one.name)
-    if outside:
-        notes.warn(
-            Note("links-outside", str(path), n=len(outside), facts={"names": ", ".join(sorted(outside)[:_N_NAMED])})
-        )
 
 
 def _list_children(folder: Path, root: Path, outside: list[str], *, is_below: bool) -> list[Path]:
