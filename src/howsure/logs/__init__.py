@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 
-from howsure.errors import HowsureWarning
 from howsure.logs.base import LogReader
 from howsure.logs.file_formats import FileHead
 from howsure.logs.spec import Form, SpecReader, list_specs
