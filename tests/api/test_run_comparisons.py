@@ -357,6 +357,7 @@ def test_run_widths_of_a_table(tmp_path, howsure):
 
 
 @pytest.mark.filterwarnings("ignore:.*are named by their paths:howsure.errors.HowsureWarning")
+@pytest.mark.filterwarnings("ignore:.*are read by the mapping:howsure.errors.HowsureWarning")
 def test_tables_of_a_day_each_are_runs_where_the_mapping_says_so(tmp_path):
     for i, day in enumerate(("11-01", "11-02", "11-03")):
         lines = [f"m,{q},{(q + (q == i)) % 2}" for q in range(6)]

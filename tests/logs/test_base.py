@@ -108,7 +108,6 @@ def test_every_note_of_logs_has_a_template_with_its_facts():
     """Kind of truth: the files. A code without a template, or a fact without a word, fails when a person reads it."""
     folder = Path(base.__file__).parent
     used = {code for file in folder.rglob("*.py") for code in re.findall(r'"(log-[a-z-]+)"', file.read_text("utf-8"))}
-    used |= {"log-table-rows", "log-table-names"}  # of results/table_log.py
     assert used == {code for code in read_templates() if code.startswith("log-")}
 
 

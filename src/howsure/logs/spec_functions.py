@@ -715,7 +715,7 @@ def _parse_example(index: int, page: object, convo: object, metadata: object) ->
         "$prompt_hash": hash_text(*prompt),
         "$letters": choices,
         "$score": None if score == "None" else score,
-        "$status": "unparsed" if match and fields["answer"] == "None" else None,
+        "$status": "unparsed" if match and match["answer"] == "None" else None,
         "$failure": "bad_request: the endpoint refused the request" if is_refused else None,
         "$completion": completion,
         "$answer": fields["answer"],

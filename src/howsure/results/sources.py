@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import stat
@@ -668,12 +669,13 @@ def _find_below(
     The names of files that no reader recognises are added to `unknown`, errors of logs that cannot be read to `faults`.
     Files that belong to a log beside them are left out.
     """
-    waiting, visited, root = [path], set[tuple[int, int]](), path.resolve()
+    waiting, visited, root = [path], set[tuple[int, int]](), Path(os.path.realpath(path))
     while waiting:
         one = waiting.pop()
         try:
             kind, place = _find_kind(one)
-            children = _list_children(one, root, outside, is_below=one != path) if kind == "folder" else []
+            is_new = kind == "folder" and place not in visited
+            children = _list_children(one, root, outside, is_below=one != path) if is_new else []
         except OSError:  # a link to nothing or to itself, or a folder that may not be read
             unknown.append(one.name)
             continue
@@ -705,7 +707,8 @@ def _list_children(folder: Path, root: Path, outside: list[str], *, is_below: bo
     if is_below and not _ENVIRONMENT.isdisjoint(child.name for child in children):
         return []
     children = [child for child in children if not child.name.startswith(".")]
-    away = [child for child in children if child.is_symlink() and not child.resolve().is_relative_to(root)]
+    links = [child for child in children if child.is_symlink()]
+    away = [link for link in links if not Path(os.path.realpath(link)).is_relative_to(root)]
     outside += [child.name for child in away]
     return [child for child in children if child not in away]
 

@@ -73,6 +73,8 @@ _MOST_STEPS = 4
 _MOST_TASKS = 50
 #: Number of rows in which names of runs are looked for.
 _FIRST_ROWS = 100_000
+#: Characters of a prompt on average, below which it is a name of a prompt and no text.
+_PROMPT_NAME = 20
 #: Largest size in bytes of a file whose rows are kept in memory.
 _SMALL = 1 << 23
 #: Largest number of characters of an example.
@@ -264,9 +266,11 @@ def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -
         return
     both = f"({quote_name(question)}, {quote_name(prompt)})"
     counts = f"count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(prompt)}), count(DISTINCT {both})"
-    n_questions, n_prompts, n_pairs = rows.aggregate(counts).fetchall()[0]
+    length = f"avg(length({quote_name(prompt)}::VARCHAR))"
+    n_questions, n_prompts, n_pairs, size = rows.aggregate(f"{counts}, {length}").fetchall()[0]
+    is_name = (size or 0) < _PROMPT_NAME  # of a prompt, and no text
     # A variant is the prompt of several questions.
-    if n_prompts > 1 and ((n_pairs > n_questions and n_pairs > n_prompts) or 2 * n_prompts <= n_questions):
+    if n_prompts > 1 and ((n_pairs > n_questions and (is_name or n_pairs > n_prompts)) or 2 * n_prompts <= n_questions):
         return
     del matched.columns["variant"]
 
