@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,8 @@ import howsure
 from howsure.errors import InputError
 
 CASES = read_cases(SHARED.resolve())
+#: The cases that do not end as they should, and how they end instead; the list only gets shorter.
+KNOWN = yaml.safe_load(Path(__file__).with_name("known_ends.yaml").read_text("utf-8"))
 #: Words of csv that are a value of its own in other formats; a column is of one type.
 KINDS = (
     ({"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}).__getitem__,
@@ -39,6 +42,10 @@ KINDS = (
 def test_a_file_is_read_right_or_refused_with_a_command_that_reads_it(case, monkeypatch):
     monkeypatch.setattr("warnings.showwarning", None)  # the command sets it: give it back afterwards
     end, shown = try_case(case)
+    known = KNOWN.get(case.name)
+    if known is not None:  # so that a case that ends better leaves the list
+        assert end == known, f"{case.name} ends in {end!r}, and is in known_ends.yaml for {known!r}: {shown}"
+        return
     assert end in GOOD, shown
     assert end == AT_ONCE or not case.at_once, shown
 
