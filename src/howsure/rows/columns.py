@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from howsure.errors import UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.rows.mapping import TableMap
 from howsure.rows.sql import parse_number_sql, read_column_types, write_text_sql
 from howsure.rows.words import ALIASES, TEXTS, find_alias, match_words, normalise_name
@@ -136,6 +136,9 @@ def find_columns(names: Sequence[str], where: str, options: TableOptions) -> Mat
     taken = {column for each in columns.values() for column in each} | {*options.dimensions}
     for ours in _ALWAYS:
         alias = None if ours in columns else _find_by_name(ours, names, taken)
+        if ours == "score" and alias and f"{alias.removesuffix('.success')}.completions" in names:
+            what = f"{alias!r} says whether a request succeeded, and is no score"
+            raise InputError(what, where=where, remedy="give the folder of the run, or name the score", code="no-score")
         if alias is not None:
             columns[ours] = (alias,)
             reasons[ours] = f"its name is one of those for the {ours}"

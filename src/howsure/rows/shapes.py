@@ -84,6 +84,8 @@ def find_shape(
             columns.pop("score", None)
             return "repeats", repeats
     if "question" in columns and numbers:
+        if _are_rows_models(rows, matched):
+            raise build_no_question(rows, matched, where)
         return ("generations" if numbers == "score" else "cells"), ()
     if numbers == "score" and options.by_variant:
         return "generations", ()
@@ -148,6 +150,16 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
         )
         raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
     return "score" if is_flag and not counts else "right"
+
+
+def _are_rows_models(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> bool:
+    """Return whether a column without a name only numbers the rows, and each row is another model."""
+    question, model = matched.first("question"), matched.first("model")
+    if question is None or model is None or not question.startswith("#"):
+        return False
+    counts = f"count(*), count(DISTINCT {quote_name(question)}), count(DISTINCT {quote_name(model)})"
+    n_rows, n_questions, n_models = rows.aggregate(counts).fetchall()[0]
+    return bool(n_rows == n_questions == n_models > 1)
 
 
 def _find_repeats(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, *, numbers: bool = False) -> list[str]:
