@@ -185,7 +185,7 @@ class LogReader(ABC):
     A subclass sets `name` and implements `recognises`, `describe` and `read`. An instance holds no state.
     """
 
-    name: ClassVar[str]
+    name: str
     """Name of the program in messages, such as "Inspect"."""
     has_answers_with_texts: ClassVar[bool] = False
     """Whether a log may keep answers that are read only together with the texts."""
@@ -566,12 +566,12 @@ def parse_score(value: object) -> float | None:
         return None
     if isinstance(value, ValueError):  # what a scorer wrote instead of a score
         raise value
-    if not isinstance(value, (bool, int, float)):
-        raise ValueError(f"{value!r} is no score")  # noqa: TRY004 (what a scorer wrote)
     try:
-        score = float(value)
+        score = float(value) if isinstance(value, (bool, int, float)) else None
     except OverflowError as error:
         raise ValueError("an integer beyond all floating-point numbers is no score") from error
+    if score is None:
+        raise ValueError(f"{value!r} is no score")
     return score if math.isfinite(score) else None
 
 

@@ -167,11 +167,12 @@ class _InstanceScore(msgspec.Struct):
     @property
     def fields(self) -> RowFields:
         """The fields of a row that the stats state."""
-        score: RowFields = mark_missing("the log has no score here")
+        fields: RowFields = mark_missing("the log has no score here")
         if self.score is not None:
-            score = {"score": self.score, "status": "length" if self.was_cut == 1 else "ok"}
-        usage = {name: getattr(self, name) for name in ("prompt_tokens", "completion_tokens", "seconds")}
-        return {**score, **usage}  # type: ignore[typeddict-item]
+            fields = {"score": self.score, "status": "length" if self.was_cut == 1 else "ok"}
+        fields["prompt_tokens"], fields["completion_tokens"] = self.prompt_tokens, self.completion_tokens
+        fields["seconds"] = self.seconds
+        return fields
 
 
 class HelmReader(LogReader):

@@ -323,7 +323,7 @@ class SpecReader(RecordReader):
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.name = spec.name  # type: ignore[misc]
+        self.name = spec.name
 
     def recognises(self, head: FileHead) -> bool:
         """Return whether the file has one of the forms."""

@@ -39,7 +39,7 @@ def reply(value: object) -> str | None:
     return value if isinstance(value, str) else find_last_reply(value)
 
 
-def hash(value: object) -> str | None:  # noqa: A001
+def hashed(value: object) -> str | None:
     """Return the hash of a text."""
     return None if value is None else hash_text(encode_text(value))
 

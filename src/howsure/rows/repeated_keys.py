@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
 from howsure.rows.columns import ColumnValues, MatchedColumns, describe_columns
@@ -82,11 +82,8 @@ def refuse_repeats(
     keyed = rows.project(", ".join(["*", *(f"{sql} AS {name}" for sql, name in zip(key.values(), names, strict=True))]))
     listed = ", ".join(names)
     same = " AND ".join(f"t.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
-    repeated: Any = keyed.query(
-        "t",
-        f"WITH k AS (SELECT {listed} FROM t GROUP BY {listed} HAVING count(*) > 1 LIMIT {_MOST_KEYS}) "  # noqa: S608
-        f"SELECT t.* FROM t JOIN k ON {same}",
-    )
+    times = keyed.aggregate(f"{listed}, count(*) AS times", listed).filter("times > 1").limit(_MOST_KEYS)
+    repeated = keyed.set_alias("t").join(times.set_alias("k"), same).project("t.*")
     if not repeated.limit(1).fetchall():
         return
     columns = [name for name in rows.columns if name not in matched.taken and not _is_beside(name)]

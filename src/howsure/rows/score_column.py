@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
+
+P = TypeVar("P", "Cells", "Cube")
 
 __all__ = ["ScoreColumn", "drop_summaries", "find_failures", "read_score_column", "scale_scores"]
 
@@ -308,14 +310,12 @@ def is_summary_name(name: str) -> bool:
     return bool(words) and SUMMARY_WORDS.issuperset(words)
 
 
-def drop_summaries(
-    parts: Sequence[Cells] | Sequence[Cube], where: str, note: Callable[[Note], None]
-) -> list[Cells] | list[Cube]:
+def drop_summaries(parts: Sequence[P], where: str, note: Callable[[Note], None]) -> list[P]:
     """Return cells or cubes without questions and models that by name and content are the mean or sum of the others."""
-    return [_drop_summary(_drop_summary(part, "question", where, note), "model", where, note) for part in parts]  # type: ignore[return-value]
+    return [_drop_summary(_drop_summary(part, "question", where, note), "model", where, note) for part in parts]
 
 
-def _drop_summary(part: Cells | Cube, kind: str, where: str, note: Callable[[Note], None]) -> Cells | Cube:
+def _drop_summary(part: P, kind: str, where: str, note: Callable[[Note], None]) -> P:
     """Return a part without the questions or models that sum up the others; note one that only has such a name."""
     names = part.questions if kind == "question" else part.models
     candidates = [name for name in names if is_summary_name(name)]

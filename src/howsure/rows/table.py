@@ -43,7 +43,6 @@ from howsure.stats.core.cube import ALL_QUESTIONS, Cube
 
 if TYPE_CHECKING:
     import duckdb
-    from duckdb.sqltypes import DuckDBPyType
 
     from howsure.rows.frames import FrameLike
     from howsure.stats.core.cells import Cells
@@ -218,12 +217,12 @@ def _flatten(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
         return rows
     parts: dict[str, str] = {}
 
-    def add_fields(name: str, expression: str, kind: DuckDBPyType, depth: int) -> None:
+    def add_fields(name: str, expression: str, kind: Any, depth: int) -> None:
         if kind.id != "struct" or depth == _MAX_DEPTH:
             parts.setdefault(name, expression)
             return
         for inner_name, inner in kind.children:
-            add_fields(f"{name}.{inner_name}", f"{expression}.{quote_name(str(inner_name))}", inner, depth + 1)  # type: ignore[arg-type]
+            add_fields(f"{name}.{inner_name}", f"{expression}.{quote_name(str(inner_name))}", inner, depth + 1)
 
     for column, kind in zip(rows.columns, rows.types, strict=True):
         add_fields(column, quote_name(column), kind, 0)
@@ -650,10 +649,9 @@ def apply_options(options: TableOptions, given: Sequence[str]) -> TableOptions:
             options = replace(options, scorer=value)
         elif name == "--scale":
             options = replace(options, scale=float(value))
-        elif name == "--shape":
-            options = replace(options, map=replace(options.map, shape=value))  # type: ignore[arg-type]
-        elif name == "--map":
-            options = replace(options, map=options.map.merge(read_map(value)))
+        elif name in {"--shape", "--map"}:
+            given_map = f"shape: {value}" if name == "--shape" else value
+            options = replace(options, map=options.map.merge(read_map(given_map)))
         elif name == "--model":
             options = replace(options, model=value)
     return options
@@ -754,7 +752,7 @@ def read_cells(
     group = partial(rows_to_cells.make_cells, generations=generations)
     where = _name(table, name)
     cells: list[Cells] = _group(table, _extend(options, columns), group, where, note)
-    return drop_summaries(cells, where, note)  # type: ignore[return-value]
+    return drop_summaries(cells, where, note)
 
 
 def read_runs(
@@ -783,9 +781,9 @@ def read_numbered_runs(
     """Read the cells of each generation with its number or name, by benchmark; parameters as for `read_cells`."""
     where = _name(table, name)
     group = partial(rows_to_cells.make_numbered_runs, generations=generations)
-    runs = _group(table, _extend(options, columns), group, where, note)
+    runs: dict[str, list[tuple[str, Cells]]] = _group(table, _extend(options, columns), group, where, note)
     return {
-        benchmark: [(number, drop_summaries([run], where, note)[0]) for number, run in each]  # type: ignore[misc]
+        benchmark: [(number, drop_summaries([run], where, note)[0]) for number, run in each]
         for benchmark, each in runs.items()
     }
 
@@ -813,7 +811,7 @@ def read_cubes(
     group = partial(rows_to_cells.make_cubes, generations=generations)
     where = _name(table, name)
     cubes: list[Cube] = _group(table, options, group, where, note)
-    return drop_summaries(cubes, where, note)  # type: ignore[return-value]
+    return drop_summaries(cubes, where, note)
 
 
 def _extend(options: TableOptions | None, columns: Mapping[str, str | Sequence[str]] | None) -> TableOptions:

@@ -133,7 +133,7 @@ class StoredNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def of_note(cls, note: Note) -> StoredNote:
         """Return a note as it is stored."""
-        return cls(**note.to_record())  # type: ignore[arg-type]
+        return msgspec.convert(note.to_record(), cls)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
