@@ -39,6 +39,14 @@ def label(*paths):
 # --- who reads a file ---
 
 
+def test_a_run_and_the_file_of_the_latest_run_are_one_run():
+    """They differ in their bytes; both were counted, each question twice."""
+    with pytest.warns(HowsureWarning) as caught:
+        [[cells], [alone]] = [hs.read(EXAMPLES / "deepeval" / name) for name in ("", "test_run.json")]
+    assert cells.n.tolist() == alone.n.tolist()
+    assert "same-run" in [one.message.note.code for one in caught]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -462,6 +462,8 @@ def deepeval(records: _Records, shared: _Shared, _path: Path, build: RowBuilder)
     shared["$model"] = get_text(model, "name") if isinstance(model, Mapping) else model
     shared["$settings"] = {name: parameters[name] for name in settings if name in parameters}
     shared["$run"] = run
+    # The file of the latest run is another file with the same run.
+    shared["$digest"] = hash_text(run.get("testCases"), run.get("conversationalTestCases"), hyperparameters)
     shared["$test_file"] = Path(str(run["testFile"])).stem if run.get("testFile") else None
     if not isinstance(model, (str, Mapping)):
         build.note("log-no-model")

@@ -1,7 +1,7 @@
 """Name the benchmark, the model and the run of files: by what they state, by their questions, and by their paths.
 
 A name in a file beats its path. Of the parts of the paths only one that differs between the files can tell benchmarks,
-models or runs apart, and it is a run only where it is, or ends in, one of `RUN_WORDS` with a number. Files with the
+models or runs apart, and it is a run only where it is, or ends in, one of `words.RUN_WORDS` with a number. Files with the
 same ids and targets are of one benchmark, files with other ids of others. Files that count their questions alike, and
 have neither targets nor inputs, may be either: they are refused, unless a part of their paths goes with the number of
 questions and is crossed with another. A refusal names the option that reads the files. Nothing here reads one.
@@ -23,9 +23,9 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.notes import Note
+from howsure.rows.words import RUN_WORDS
 
 __all__ = [
-    "RUN_WORDS",
     "FileFacts",
     "FileName",
     "Layout",
@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 #: Words after which a number is that of a run; the short ones only at the end of a name.
-RUN_WORDS = ("run", "seed", "rep", "trial", "attempt", "sample", "epoch", "fold", "rs", "s")
 _LONG, _SHORT = "|".join(RUN_WORDS[:-2]), "|".join(RUN_WORDS[-2:])
 _RUN = re.compile(rf"(?:^|[ _.-])(?:(?:{_LONG})[ _.-]?(\d+)(?=[ _.-]|$)|(?:{_SHORT})[ _.-]?(\d+)$)", re.IGNORECASE)
 #: A name that ends in a number, and a number, perhaps behind a short word of runs, that is a piece of a name.
