@@ -71,6 +71,9 @@ def test_the_question_of_a_turn_is_taken_as_the_question(tmp_path):
         "score": "score",
     }
     assert "4 questions" in str(shown)
+    assert "you named it" not in list(shown["reason"])  # nobody named the turn: the refusal proposes it
+    named = hs.preview(path, columns={"question": ["id", "turn"]})
+    assert list(named["reason"]).count("you named it") == 2
 
 
 def test_a_file_of_questions_is_to_be_asked_and_an_experiment_to_be_run(tmp_path):

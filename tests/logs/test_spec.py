@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from helpers.inspect_log import write_inspect_log
 
@@ -13,6 +14,7 @@ from howsure.logs import find_reader, get_reader
 from howsure.logs.base import ReadOptions
 from howsure.logs.log_names import label_models
 from howsure.logs.settings import is_harmless, list_conditions
+from howsure.logs.spec import Spec
 
 EXAMPLES = Path(__file__).parent / "examples"
 HARBOR = EXAMPLES / "harbor" / "2025-12-01__10-00-00"
@@ -34,6 +36,13 @@ def read(path, **options):
 def label(*paths):
     infos = [find_reader(path).describe(path) for path in paths]
     return [new for labels in label_models(infos) for new in labels.values()]
+
+
+def test_a_word_that_no_spec_has_is_refused():
+    """A field without a place in a row was ignored, and left out in silence."""
+    for wrong in ({"fields": {"colour": "prompt"}}, {"benchmrk": "b"}):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({"name": "p", "forms": [], **wrong}, Spec)
 
 
 # --- who reads a file ---

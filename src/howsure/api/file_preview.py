@@ -132,7 +132,10 @@ def preview(
         lines.append(f"the first {_N_READ} were read for what follows")
         sources = sources[:_N_READ]
     options = _find_options(sources, lines)
+    # Of these names the refusal named the columns, and not the user.
+    proposed = dict.fromkeys((value.partition("=")[0] for value in options), "the options below")
     tables, sources, left_out = _describe_tables(sources)
+    tables = [(one, content._replace(reasons={**content.reasons, **proposed})) for one, content in tables]
     lines += left_out
     if tables:
         if len(sources) > 1:

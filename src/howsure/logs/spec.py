@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, Literal, TypeAlias, TypeGuard, cast
 
 import msgspec
 
@@ -44,6 +44,9 @@ __all__ = ["Form", "Spec", "SpecReader", "list_specs"]
 
 #: A path or a template, or several, of which the first counts that has a value.
 Field: TypeAlias = str | list[str]
+_RowField: TypeAlias = Literal[
+    "messages", "target", "answer", "choices", "seconds", "created", "prompt_tokens", "completion_tokens"
+]
 _RecordDict: TypeAlias = Mapping[str, Any]
 #: Flags by which any program may say that a generation has no score that means anything.
 _FLAGS = ("failed", "judge_failed", "judge_error")
@@ -208,8 +211,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     failure: Failure | None = None
     unscored: str = ""
     """A field that is true where nothing was to score the generation."""
-    fields: dict[str, Field] = {}
-    """Other fields of a row: answer, target, messages, tokens, times."""
+    fields: dict[_RowField, Field] = {}
+    """Other fields of a row; `messages` is the prompt, as messages or one text."""
     run: Field = []
     created: Field = []
     generations: Field = []
@@ -233,7 +236,10 @@ def list_specs() -> dict[str, Spec]:
     for file in sorted(files("howsure").joinpath("logs/specs").iterdir(), key=lambda one: one.name):
         if file.name.endswith(".toml"):
             content = tomllib.loads(file.read_text(encoding="utf-8"))
-            specs[file.name.removesuffix(".toml")] = msgspec.convert(content, Spec)
+            try:
+                specs[file.name.removesuffix(".toml")] = msgspec.convert(content, Spec)
+            except msgspec.ValidationError as error:
+                raise ValueError(f"logs/specs/{file.name}: {error}") from error
     return specs
 
 
@@ -585,7 +591,7 @@ class _FileReader:
             elif name == "choices":
                 choices = _look_up(record, field)
                 fields[name] = tuple(map(encode_text, choices)) if _is_list(choices) else ()
-            elif name in ("target", "answer", "finish_reason"):
+            elif name in ("target", "answer"):
                 fields[name] = _text(record, field)
             elif (number := _number(record, field)) is not None:
                 fields[name] = int(number) if name == "prompt_tokens" else number

@@ -1,10 +1,10 @@
 """Name the benchmark, the model and the run of files: by what they state, by their questions, and by their paths.
 
 A name in a file beats its path. Of the parts of the paths only one that differs between the files can tell benchmarks,
-models or runs apart, and it is a run only where it is, or ends in, one of `words.RUN_WORDS` with a number. Files with the
-same ids and targets are of one benchmark, files with other ids of others. Files that count their questions alike, and
-have neither targets nor inputs, may be either: they are refused, unless a part of their paths goes with the number of
-questions and is crossed with another. A refusal names the option that reads the files. Nothing here reads one.
+models or runs apart, and it is a run only where it is, or ends in, one of `words.RUN_WORDS` with a number. Files with
+the same ids and targets are of one benchmark, files with other ids of others. Files that count their questions alike,
+and have neither targets nor inputs, may be either: they are refused, unless a part of their paths goes with the number
+of questions and is crossed with another. A refusal names the option that reads the files. Nothing here reads one.
 """
 
 from __future__ import annotations
