@@ -170,15 +170,17 @@ def warn(note: Note, *, stacklevel: int = 2) -> None:
 
 
 @contextmanager
-def ignore_notes(code: str) -> Iterator[None]:
-    """Issue no note of this code; other warnings of the block come at its end."""
-    caught: list[warnings.WarningMessage] = []
+def ignore_notes(code: str | None = None, texts: set[str] | None = None) -> Iterator[None]:
+    """Issue no note of this code and no text of `texts`, which takes the new ones; warnings come at the block's end."""
+    caught, texts = list[warnings.WarningMessage](), set() if texts is None else texts
     try:
         with warnings.catch_warnings(record=True) as caught:
             yield
     finally:
         for one in caught:
-            if getattr(getattr(one.message, "note", None), "code", None) != code:
+            is_other = code is None or getattr(getattr(one.message, "note", None), "code", None) != code
+            if is_other and str(one.message) not in texts:
+                texts.add(str(one.message))
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
@@ -16,7 +14,7 @@ import numpy as np
 
 from howsure.api.result_selection import check_two_models, list_first
 from howsure.errors import InputError, UnknownNameError
-from howsure.notes import Note, warn
+from howsure.notes import Note, ignore_notes, warn
 from howsure.results.evaluations import Evaluations, open_or_list, read, to_cells
 from howsure.results.sources import check_no_mapping
 from howsure.safe_text import escape_control_characters
@@ -836,7 +834,7 @@ def sample_until_decided(
     n_before = -1
     for k in sizes:
         code = run_experiment(_limit_generations(plan, k, label), folder)
-        with _warn_once(messages):
+        with ignore_notes(texts=messages):
             results: Evaluations | dict[str, Evaluations] = (
                 {metric: read(folder, scorer=metric, generations=k) for metric in metrics}
                 if metrics
@@ -854,20 +852,6 @@ def sample_until_decided(
             break
     assert result is not None
     return result
-
-
-@contextmanager
-def _warn_once(messages: set[str]) -> Iterator[None]:
-    """Issue the warnings of a block at its end, without those that are in `messages`, to which they are added."""
-    caught: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            yield
-    finally:
-        for one in caught:
-            if str(one.message) not in messages:
-                messages.add(str(one.message))
-                warnings.warn(one.message, stacklevel=4)
 
 
 def _refuse_other_results(folder: Path, plan: Experiment, file: Path, label: str | None) -> None:

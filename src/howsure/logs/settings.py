@@ -34,7 +34,9 @@ _HARMLESS = (
     *("timeout", "attempt_timeout", "*_retries", "use_cache", "cache", "cache_prompt", "quiet", "orchestrator"),
     *("force_build", "delete", "sandbox_cleanup", "cleanup", "no_cleanup", "no_rebuild", "local"),
     # paths, dates, names of runs, what is logged
-    *("*_dir", "*_path", "path", "*_url", "*_id", "id", "uuid", "*_time", "date", "created*", "timestamp", "username"),
+    *("output_dir", "log_dir", "logs_dir", "jobs_dir", "cache_dir", "download_dir", "output_path", "log_path", "path"),
+    *("dataset_path", "base_url", "api_url", "model_id", "run_id", "job_id", "eval_id", "id", "uuid"),
+    *("*_time", "date", "created*", "timestamp", "username"),
     *(
         "log_*",
         "score_display",

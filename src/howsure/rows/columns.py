@@ -15,10 +15,18 @@ from howsure.rows.words import ALIASES, TEXTS, find_alias, match_words, normalis
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["ColumnValues", "MatchedColumns", "TableOptions", "describe_columns", "find_columns", "find_scale"]
+__all__ = [
+    "MOST_WORDS",
+    "ColumnValues",
+    "MatchedColumns",
+    "TableOptions",
+    "describe_columns",
+    "find_columns",
+    "find_scale",
+]
 
 #: Largest number of different words of a column of scores.
-_MOST_WORDS = 40
+MOST_WORDS = 40
 #: Names that are looked for where the user names none; the others depend on the shape.
 _ALWAYS = ("benchmark", "model", "question", "variant", "generation", "score", "mean", "count", "right", "total")
 
@@ -97,6 +105,13 @@ class ColumnValues(NamedTuple):
     def is_score(self) -> bool:
         """Whether all values are numbers, or words that are scores."""
         return self.n > 0 and (self.n_numbers == self.n or self.words is not None)
+
+    @property
+    def counts(self) -> bool:
+        """Whether all values are whole numbers one after the other, from 0 or 1."""
+        if self.words is not None or self.n_numbers < self.n or self.low is None or self.low not in {0, 1}:
+            return False
+        return self.is_whole and self.high == self.low + self.n_distinct - 1
 
     @property
     def scale(self) -> str:
@@ -205,7 +220,7 @@ def describe_columns(rows: duckdb.DuckDBPyRelation, names: Iterable[str]) -> dic
             10 * i : 10 * i + 10
         ]
         words = None
-        if n_numbers < n and n_distinct <= _MOST_WORDS:
+        if n_numbers < n and n_distinct <= MOST_WORDS:
             text, number = parse_number_sql(write_text_sql(name, types))
             matched = rows.filter(f"{number} IS NULL AND {text} IS NOT NULL").project(f"{text} AS word").distinct()
             words = match_words(str(word) for (word,) in matched.fetchall())

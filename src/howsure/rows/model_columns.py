@@ -334,7 +334,7 @@ def build_no_question(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wh
     left_out = TASK_NAMES | FAILURE_COLUMNS
     names = [n for n in names if values[n].n == n_rows and values[n].n_distinct > 2 and not _is_measure(n)]
     names = [n for n in names if normalise_name(n) not in left_out]
-    ids = [n for n in names if not values[n].is_score or _counts(values[n])]
+    ids = [n for n in names if not values[n].is_score or values[n].counts]
     candidates = [n for n in ids if values[n].n_distinct * n_models >= n_rows]
     candidates = [n for n in candidates if n_models == 1 or values[n].n_distinct < n_rows]
     if not candidates:  # questions that several systems answered
@@ -408,13 +408,6 @@ def _is_gold(name: str) -> bool:
 def _is_measure(name: str) -> bool:
     """Return whether a name is that of a cost, a time, a length, an error or a rater."""
     return normalise_name(name) in _MEASURES or not MEASURE_WORDS.isdisjoint(split_words(name))
-
-
-def _counts(values: ColumnValues) -> bool:
-    """Return whether values are whole numbers one after the other, from 0 or 1."""
-    if values.words is not None or values.low is None or values.low not in {0, 1}:
-        return False
-    return values.is_whole and values.high == values.low + values.n_distinct - 1
 
 
 def _is_answer(name: str) -> bool:

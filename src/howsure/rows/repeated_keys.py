@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
-from howsure.rows.columns import ColumnValues, MatchedColumns, describe_columns
+from howsure.rows.columns import MatchedColumns, describe_columns
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
@@ -149,17 +149,10 @@ def _find_labels(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) 
                 rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
             )
             listed = tuple(str(value) or "(blank)" for value, _ in matched.fetchall())
-            are_counted = _counts(one) and distinguishes >= _CROSSES
+            are_counted = one.counts and distinguishes >= _CROSSES
             is_sure = crosses or distinguishes >= _CROSSES
             result.append(_Label(name, listed, crosses, is_words, are_counted, is_sure))
     return sorted(result, key=lambda one: (not one.crosses, not one.is_words, values[one.name].n_distinct))
-
-
-def _counts(values: ColumnValues) -> bool:
-    """Return whether values are whole numbers one after the other, from 0 or 1."""
-    if values.words is not None or values.n_numbers < values.n or values.low not in {0, 1}:
-        return False
-    return values.high == values.low + values.n_distinct - 1
 
 
 def _choose(rows: duckdb.DuckDBPyRelation, labels: Sequence[_Label], key: str) -> list[_Label]:
@@ -197,8 +190,9 @@ def _build_error(chosen: Sequence[_Label], matched: MatchedColumns, where: str, 
                 options += ["--columns", f"scorer={one.name}"]
         elif key in TASK_NAMES or key in TURN_NAMES or key in _QUESTION_TEXTS:
             joined.setdefault("question", []).append(one.name)
-        elif one.counts and "generation" not in matched.columns and not joined.get("generation"):
-            joined["generation"] = [one.name]
+        elif one.counts:
+            is_run = "generation" not in matched.columns and not joined.get("generation")
+            joined.setdefault("generation" if is_run else "question", []).append(one.name)
         else:
             joined.setdefault("model", []).append(one.name)
     for name, columns in joined.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -11,14 +10,13 @@ import numpy as np
 
 from howsure.errors import InputError
 from howsure.notes import Note
-from howsure.rows.columns import MatchedColumns, TableOptions, describe_columns, find_scale
+from howsure.rows.columns import MOST_WORDS, MatchedColumns, TableOptions, describe_columns, find_scale
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import (
     ColumnTypes,
     RowCheck,
     number_sql,
     parse_number_sql,
-    quote_name,
     quote_text,
     read_column_types,
     write_text_sql,
@@ -44,7 +42,7 @@ P = TypeVar("P", "Cells", "Cube")
 __all__ = ["ScoreColumn", "drop_summaries", "find_failures", "read_score_column", "scale_scores"]
 
 #: Largest number of different words of a column of scores, and largest difference of a mean that was rounded.
-_MOST_WORDS, _TOLERANCE = 40, 0.006
+_TOLERANCE = 0.006
 #: Words of rows beside a row of means.
 _SPREADS = frozenset({"std", "sd", "se", "stderr", "median", "min", "max", "count"})
 #: Texts in a column of errors that mean that there was none.
@@ -71,18 +69,15 @@ def read_score_column(
         Where only some scores have a percent sign.
     """
     types, checks = read_column_types(rows), list[RowCheck]()
-    if options.map.missing:
-        listed = ", ".join(quote_text(text.strip().lower()) for text in options.map.missing)
-        text = write_text_sql(column, types)
-        remaining = f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {quote_name(column)} END"
-        rows = rows.project(f"* REPLACE ({remaining} AS {quote_name(column)})")
-        read = read_score_column(rows, column, where, replace(options, map=replace(options.map, missing=())), note)
-        return ScoreColumn(f"CASE WHEN lower(trim({text})) IN ({listed}) THEN NULL ELSE {read.sql} END", ())
+    missing: Mapping[str, float | None] = dict.fromkeys(text.strip().lower() for text in options.map.missing)
     words: Mapping[str, float | None] = {}
     limits = None
     if types[column] in {"VARCHAR", "JSON"}:
-        words, limits = _read_words(rows, column, where, options, note, types)
-    sql = number_sql(column, types, "a score", checks, words)
+        words, limits = _read_words(rows, column, where, options, note, types, missing)
+    sql = number_sql(column, types, "a score", checks, {**words, **missing})
+    if missing and types[column] not in {"VARCHAR", "JSON"}:
+        listed = ", ".join(map(quote_text, missing))
+        sql = f"CASE WHEN lower(trim({write_text_sql(column, types)})) IN ({listed}) THEN NULL ELSE {sql} END"
     return ScoreColumn(sql, () if limits else tuple(checks), limits)
 
 
@@ -93,10 +88,11 @@ def _read_words(
     options: TableOptions,
     note: Callable[[Note], None],
     types: ColumnTypes,
+    missing: Mapping[str, float | None],
 ) -> tuple[Mapping[str, float | None], tuple[float, float] | None]:
     """Return the scores of the words in a column, in lower case, or else the lowest and the highest number."""
     text = write_text_sql(column, types)
-    clean, number = parse_number_sql(text)
+    clean, number = parse_number_sql(text, missing)
     values = rows.project(f"{text} AS text, {clean} AS clean, {number} AS number")
     n_percent, highest, percent, comma, n_words, low, high = values.aggregate(
         "count(*) FILTER (contains(text, '%')), max(TRY_CAST(text AS DOUBLE)), "
@@ -119,7 +115,7 @@ def _read_words(
         what, remedy = f"column {column!r} has cells such as 8/10", "read them as shares with the mapping key fraction"
         raise InputError(what, where=where, remedy=remedy, code="fraction", options=write_map(fraction=[column]))
     word_counts = values.filter("clean IS NOT NULL AND number IS NULL").aggregate("clean, count(*) AS times", "1")
-    counts = dict(word_counts.order("times DESC, clean").limit(_MOST_WORDS).fetchall())
+    counts = dict(word_counts.order("times DESC, clean").limit(MOST_WORDS).fetchall())
     words = match_words(counts)
     if words is None:  # the checks of the rows refuse the word that is none beside most others
         return max(WORD_SCORES, key=lambda scores: sum(counts[word] for word in counts if word in scores)), None
@@ -144,7 +140,8 @@ def find_failures(
         text = f"lower(trim(coalesce({write_text_sql(name, types)}, '')))"
         if key == "status":
             words = sorted({*FAILED_WORDS, "crashed", "cancelled", "canceled", "infrastructure_error"})
-            conditions.append((name, f"{text} IN ({', '.join(map(quote_text, words))})"))
+            is_http = f"coalesce(TRY_CAST({text} AS DOUBLE) BETWEEN 400 AND 599, false)"
+            conditions.append((name, f"({text} IN ({', '.join(map(quote_text, words))}) OR {is_http})"))
             continue
         is_flag = rows.aggregate(f"bool_and({text} IN ('', 'true', 'false', '0', '1', '0.0', '1.0'))").fetchall()[0][0]
         if key.startswith(("error", "exception", "failurereason")) or key.endswith("error") or is_flag:
@@ -226,9 +223,9 @@ def _scale_by_range(
             code = "percent" if benchmark in percent else "scores-beyond-1"
             about = (str(benchmark),) if len(ranges) > 1 else ()
             note(Note(code, where, about, facts={"column": column, "low": limits[0], "high": limits[1]}))
+    _refuse_two_scales(table, [name for name, *limits in ranges if find_scale(*limits) != "unit"], where)
     if not percent:
         return table
-    _refuse_two_scales(table, percent, where)
     listed = ", ".join(quote_text(str(name)) for name in percent)
     is_all = len(percent) == len(ranges)
     scaled = "score / 100.0" if is_all else f"CASE WHEN benchmark IN ({listed}) THEN score / 100.0 ELSE score END"
@@ -245,20 +242,20 @@ def _refuse_doubtful_range(column: str, where: str, low: float, high: float, n_o
         what = f"scores in {column!r} go from {low:g} to {high:g}"
         remedy = "add --scale 1 to take them as they are, or --scale 100 for percent"
         raise InputError(what, where=where, remedy=remedy, code="scales", options=("--scale", "1"))
-    if low == -1 and high > 1:
+    if low == -1 and high >= 1:
         what = f"scores in {column!r} are -1 and up to {high:g}"
         remedy = "if -1 marks a judge that failed, say that it is missing; or add --scale 1"
         raise InputError(what, where=where, remedy=remedy, code="scales", options=write_map(missing=["-1", "-1.0"]))
 
 
-def _refuse_two_scales(table: duckdb.DuckDBPyRelation, percent: Sequence[str], where: str) -> None:
-    """Raise InputError where the scores of one model go up to 1, and those of others up to 100."""
+def _refuse_two_scales(table: duckdb.DuckDBPyRelation, beyond: Sequence[str], where: str) -> None:
+    """Raise InputError where the scores of one model go up to 1, and those of others far beyond."""
     limits = table.aggregate("CAST(model AS VARCHAR), max(score), CAST(benchmark AS VARCHAR)", "model, benchmark")
-    highs = [(name, high) for name, high, benchmark in limits.fetchall() if benchmark in percent and high is not None]
+    highs = [(name, high) for name, high, benchmark in limits.fetchall() if benchmark in beyond and high is not None]
     units = [name for name, high in highs if 0 < high <= 1]
-    if units:
+    if units and max(high for _, high in highs) > 2:
         what = f"scores of {units[0]} go up to 1, and those of other models up to {max(high for _, high in highs):g}"
-        remedy = "write the scores of all models on one scale"
+        remedy = "write the scores of all models on one scale, or add --scale 1 to take them as they are"
         raise InputError(what, where=where, remedy=remedy, code="scales")
 
 

@@ -18,10 +18,8 @@ from howsure.rows.mapping import Shape
 from howsure.rows.model_columns import build_no_question, find_models, find_parent, find_suffix, list_names
 from howsure.rows.sql import parse_number_sql, quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
-    TEXTS,
     are_repeat_names,
     find_alias,
-    normalise_name,
     split_repeat,
 )
 
@@ -39,17 +37,8 @@ _ROLES: Mapping[Shape, tuple[str, str]] = {
     "variants": ("model", "variant"),
     "questions": ("question", "model"),
 }
-#: Words behind names of metrics as often as behind names of models.
-_OF_METRICS = frozenset({"score", "scores", "rating", "grade", "quality", "rate"})
 #: The names that are kept of those for numbers, by what a row states.
 _NUMBER_NAMES = {"score": ("score",), "mean": ("mean", "count", "right"), "right": ("right", "total"), "": ()}
-#: Normalised names of texts, which are never scores of a model.
-_TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
-#: Whole names of numbers beside scores; as words they also occur in names of models.
-_MEASURES = frozenset(
-    {"n", "count", "min", "max", "low", "high", "lower", "upper", "mean", "average", "avg", "total", "sum", "overall"}
-)
-_MOST_LISTED = 300
 
 
 class LongRows(NamedTuple):
@@ -77,12 +66,11 @@ def find_shape(
         return options.map.shape, _list_melted(rows, matched, options.map.shape, where)
     numbers = _choose_numbers(rows, matched, where)
     repeats = _find_repeats(rows, matched)
-    if "question" in columns and repeats and "generation" not in columns:
-        score = matched.first("score")
-        is_mean = score is not None and matched.reasons["score"] != "you named it" and _is_mean_of(rows, score, repeats)
-        if is_mean or numbers != "score":
-            columns.pop("score", None)
-            return "repeats", repeats
+    if ("question" in columns and repeats and "generation" not in columns) and (
+        numbers != "score" or _are_runs_beside_mean(rows, matched, repeats, where)
+    ):
+        columns.pop("score", None)
+        return "repeats", repeats
     if "question" in columns and numbers:
         if _are_rows_models(rows, matched):
             raise build_no_question(rows, matched, where)
@@ -176,13 +164,22 @@ def _find_repeats(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, *, num
     return sorted(repeats[0], key=lambda name: int(name[len(name.rstrip("0123456789")) :]))
 
 
-def _is_mean_of(rows: duckdb.DuckDBPyRelation, column: str, others: Sequence[str]) -> bool:
-    """Return whether a column is the mean of others in nearly all rows."""
+def _are_runs_beside_mean(
+    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, repeats: Sequence[str], where: str
+) -> bool:
+    """Return whether numbered columns are runs and the column of scores is their mean, in nearly all rows."""
+    score = matched.first("score")
+    if score is None or matched.reasons["score"] == "you named it":
+        return False
     types = read_column_types(rows)
-    numbers = [parse_number_sql(write_text_sql(name, types))[1] for name in (column, *others)]
-    mean = f"({' + '.join(numbers[1:])}) / {len(others)}.0"
+    numbers = [parse_number_sql(write_text_sql(name, types))[1] for name in (score, *repeats)]
+    mean = f"({' + '.join(numbers[1:])}) / {len(repeats)}.0"
     [[share]] = rows.aggregate(f"avg((abs({numbers[0]} - {mean}) <= 0.006)::INT)").fetchall()
-    return share is not None and share >= 0.95
+    if share is None or share < 0.95:
+        what = f"{list_names(repeats)} may be runs, and {score!r} is not their mean"
+        remedy = f"say which are the scores: --shape repeats, or --columns score={score}"
+        raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
+    return True
 
 
 def _list_melted(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, shape: Shape, where: str) -> list[str]:
@@ -225,12 +222,13 @@ def melt(
         rows = rows.project('*, row_number() OVER () AS "row of the table"')
         columns["question"], reasons["question"] = ("row of the table",), "each row is a question"
     runs = [split_repeat(name) for name in names] if column_name == "model" and "generation" not in columns else []
-    labels = dict(zip(melted, names, strict=True))
     run_sql = ""
-    if runs and all(run is not None and run[0] for run in runs):
-        names = [run[0] for run in runs if run is not None]
-        run_sql = f", unnest([{', '.join(str(run[1]) for run in runs if run is not None)}]) AS {quote_name(RUN)}"
+    if any(run is not None and run[0] for run in runs):  # a column of a model without a run is its first
+        pairs = [run if run is not None and run[0] else (name, 1) for name, run in zip(names, runs, strict=True)]
+        names = [name for name, _ in pairs]
+        run_sql = f", unnest([{', '.join(str(number) for _, number in pairs)}]) AS {quote_name(RUN)}"
         columns["generation"], reasons["generation"] = (RUN,), "the run in the name of its column"
+    labels = dict(zip(melted, names, strict=True))
     others = ", ".join(quote_name(name) for name in rows.columns if name not in melted)
     texts = ", ".join(write_text_sql(name, types) for name in melted)
     listed = ", ".join(map(quote_text, names))

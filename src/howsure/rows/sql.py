@@ -33,7 +33,7 @@ ROW = "row number"
 #: A mean of several 0/1 scores may have been rounded to two decimals.
 _ROUNDING = 0.005
 #: Rows at the beginning of a table in which a name such as 1.0 is looked for before all rows are.
-_FIRST_ROWS = 100_000
+FIRST_ROWS = 100_000
 #: A whole number, perhaps with zeros after its point.
 _WHOLE_NUMBER = "^[+-]?[0-9]+([.]0+)?$"
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
@@ -122,7 +122,7 @@ def shorten_whole_numbers(
         if types[column] in {"VARCHAR", "JSON", "FLOAT", "DOUBLE"}
     }
     has_zeros = {column: f"coalesce(bool_or(suffix({text}, '.0')), false)" for column, text in texts.items()}
-    columns_with = _list_true(rows.limit(_FIRST_ROWS), has_zeros)
+    columns_with = _list_true(rows.limit(FIRST_ROWS), has_zeros)
     # NaN is a name that is missing; larger numbers of doubles are no names that are exact.
     are_whole = {
         column: f"bool_and(coalesce(regexp_matches({text}, '{_WHOLE_NUMBER}') OR lower({text}) = 'nan', true))"
@@ -154,7 +154,7 @@ def number_sql(
     """Return SQL for a column as a number, and add to `checks` what refuses other values.
 
     Empty and NaN are null, true and false are 1 and 0. In text, 57.2% is 0.572, and a comma is a decimal point. `words`
-    are further texts, in lower case, and the numbers that they are; see `score_values.read_score_texts`.
+    are further texts, in lower case, and the numbers that they are; see `score_column.read_score_column`.
     """
     kind, wrong, remedy = types[column], f"not {what}, which is a finite number", "fix the value, or leave it empty"
     if words is not None and kind in {"VARCHAR", "JSON"}:

@@ -22,11 +22,12 @@ from howsure.notes import Note
 from howsure.rows import rows_to_cells
 from howsure.rows.columns import MatchedColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
-from howsure.rows.mapping import Shape, TableMap, parse_columns, write_map
+from howsure.rows.mapping import Shape, TableMap, write_map
 from howsure.rows.repeated_keys import refuse_repeats, refuse_two_targets, write_filter
 from howsure.rows.score_column import drop_summaries, find_failures, read_score_column, scale_scores
 from howsure.rows.shapes import find_shape, melt
 from howsure.rows.sql import (
+    FIRST_ROWS,
     ColumnTypes,
     RowCheck,
     name_sql,
@@ -48,8 +49,10 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
 
 __all__ = [
+    "Noter",
     "TableContent",
     "TableLayout",
+    "apply_options",
     "describe_table",
     "group_rows",
     "open_table",
@@ -70,8 +73,6 @@ _NAMES = ("benchmark", "model", "question", "variant", "generation")
 _MOST_STEPS = 4
 #: Largest number of questions called tasks that may be benchmarks.
 _MOST_TASKS = 50
-#: Number of rows in which names of runs are looked for.
-_FIRST_ROWS = 100_000
 #: Characters of a prompt on average, below which it is a name of a prompt and no text.
 _PROMPT_NAME = 20
 #: Largest size in bytes of a file whose rows are kept in memory.
@@ -171,8 +172,10 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
         types = read_column_types(rows)
         shares = []
         for name in table_map.fraction:
-            above, below = (f"TRY_CAST(split_part({write_text_sql(name, types)}, '/', {i}) AS DOUBLE)" for i in (1, 2))
-            shares.append(f"{above} / {below} AS {quote_name(name)}")
+            text = write_text_sql(name, types)
+            above, below = (f"TRY_CAST(split_part({text}, '/', {i}) AS DOUBLE)" for i in (1, 2))
+            # Any other cell stays as it is, for the check of scores to refuse.
+            shares.append(f"coalesce(CAST({above} / {below} AS VARCHAR), {text}) AS {quote_name(name)}")
         rows = rows.project(f"* REPLACE ({', '.join(shares)})")
     if table_map.drop:
         rows = rows.project(f"* EXCLUDE ({', '.join(map(quote_name, table_map.drop))})")
@@ -283,7 +286,7 @@ def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) 
     text = f"lower(trim({write_text_sql(column, types)}))"
     words = "|".join(RUN_WORDS)
     is_number = f"regexp_full_match({text}, '(({words})[ _-]?)?[0-9]+([.]0)?')"
-    first = rows.limit(_FIRST_ROWS)  # a name further down is refused
+    first = rows.limit(FIRST_ROWS)  # a name further down is refused
     if not first.aggregate(f"coalesce(bool_and({is_number} OR {text} = ''), true)").fetchall()[0][0]:
         del matched.columns["generation"]
 
@@ -299,6 +302,11 @@ def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, no
         return
     parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question[0], texts[0]))
     n_rows, n_ids, n_texts = rows.aggregate(f"count(*), {parts}").fetchall()[0]
+    if n_ids == n_rows > n_texts == 1:
+        what = f"each row has its own {question[0]!r}, and {texts[0]!r} is the same in all"
+        remedy = f"say which one names the question: --columns question={texts[0]} for repeats of one question"
+        option = ("--columns", f"question={question[0]}")
+        raise InputError(what, where=where, remedy=remedy, code="row-ids", options=option)
     if n_ids == n_rows and 0 < 2 * n_texts <= n_rows:
         matched.columns["question"] = (texts[0],)
         matched.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
@@ -445,7 +453,7 @@ def _refuse_totals(table: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
     if matched.reasons["question"] == "you named it":
         return
     n, n_fractions, n_questions = table.aggregate(
-        "count(score), count(*) FILTER (score <> floor(score)), count(DISTINCT question)"
+        "count(score), count(*) FILTER (score <> floor(score) OR score > 1), count(DISTINCT question)"
     ).fetchall()[0]
     if 2 * n_fractions > n and n_questions <= _MOST_TASKS:
         what = f"the {n_questions} values of {question!r} may be benchmarks, with a mean score each"
@@ -997,6 +1005,3 @@ def _shorten(value: object) -> str:
     text = " ".join(str("" if value is None else value).split())
     text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(text) <= _MAX_EXAMPLE else text[: _MAX_EXAMPLE - 1] + "…"
-
-
-__all__ += ["Noter", "apply_options", "lay_out", "parse_columns"]

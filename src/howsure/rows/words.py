@@ -116,6 +116,7 @@ MEASURE_WORDS = frozenset(
         *("confidence", "probability", "prob", "probs", "logprob", "perplexity", "rater", "annotator", "judge"),
         *("human", "answer", "gold", "target", "reference", "label", "expected", "truth", "prediction", "response"),
         *("delta", "diff", "difference", "median", "agreement", "pred", "predicted", "true", "actual", "reviewer"),
+        *("is", "has", "flag", "flagged", "agree", "ok", "oracle", "majority", "multi"),
     }
 )
 #: Words in the names of metrics: several such columns beside each other are several scores of one system.
@@ -244,7 +245,7 @@ def split_repeat(name: str) -> tuple[str, int] | None:
 
 
 def are_repeat_names(names: Iterable[str]) -> bool:
-    """Return whether names are one run word, or one name of a score, with different numbers.
+    """Return whether names are one run word with different numbers, or `score` with numbers that follow each other.
 
     >>> [are_repeat_names(names) for names in (["run1", "run2"], ["score_1", "score_2"], ["gpt-3", "gpt-4"])]
     [True, True, False]
@@ -254,11 +255,9 @@ def are_repeat_names(names: Iterable[str]) -> bool:
         stem = name.rstrip("0123456789")
         stems.add(normalise_name(stem))
         numbers.append(name[len(stem) :])
-    words = {*RUN_WORDS, *map(normalise_name, (*ALIASES["score"], *ALIASES["generation"]))}
-    return (
-        len(numbers) > 1
-        and len(stems) == 1
-        and stems <= words
-        and all(numbers)
-        and len({*map(int, numbers)}) == len(numbers)
-    )
+    if len(numbers) < 2 or len(stems) > 1 or not all(numbers):
+        return False
+    values = sorted(map(int, numbers))
+    if stems == {"score"}:  # pass_1 and pass_5, acc1 and acc5, rating_1 and rating_2 are no runs
+        return values in ([*range(len(values))], [*range(1, len(values) + 1)])
+    return stems <= {*RUN_WORDS, *map(normalise_name, ALIASES["generation"])} and len({*values}) == len(values)

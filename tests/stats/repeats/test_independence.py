@@ -354,8 +354,9 @@ def test_two_files_of_the_same_results(planted, tmp_path):
         planted["fresh"].query("generation == 0").drop(columns="generation").assign(benchmark="b").to_csv(
             tmp_path / f"{name}.csv", index=False
         )
-    with pytest.warns(HowsureWarning, match="all generations of each question by m on b have"):
+    with pytest.raises(InputError, match="it has the same rows as") as raised:
         howsure.read(tmp_path).cells()
+    assert raised.value.code == "equal-files"
 
 
 @pytest.mark.parametrize("form", ["frame", "csv"])
