@@ -308,13 +308,18 @@ def _build_no_score(
         return InputError(what, where=where, remedy=remedy, code="no-score")
     ends = {normalise_name(alias) for alias in ALIASES["score"]}
     scored = [name for name in candidates if "_" in name and normalise_name(name.rpartition("_")[2]) in ends]
-    best = candidates[0] if candidates[0] in preferred or not preferred else preferred[0]
+    lasts = {split_words(name)[-1] for name in preferred}
+    best = preferred[:1] if len(lasts) > 1 or len(preferred) == 1 else []  # gpt_acc and llama_acc are of two models
+    others = [name for name, one in values.items() if name not in candidates and one.n / 2 < one.n_numbers < one.n]
+    if not best and len(candidates) == 1 and ("model" in matched.columns or not others):
+        best = candidates
     if scored and len({name.rpartition("_")[2] for name in scored}) == len(scored) == 1:
-        best = f"*_{scored[0].rpartition('_')[2]}"
+        best = [f"*_{scored[0].rpartition('_')[2]}"]
     remedy = f"it may be {list_names(candidates)}: name it with --columns score=COLUMN"
     if "model" not in matched.columns and len(candidates) > 1 and candidates != preferred:
         remedy += ", or add --shape models if each is a model"
-    return InputError(what, where=where, remedy=remedy, code="no-score", options=("--columns", f"score={best}"))
+    option = ("--columns", f"score={best[0]}") if best else ()
+    return InputError(what, where=where, remedy=remedy, code="no-score", options=option)
 
 
 def build_no_question(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> InputError:

@@ -127,7 +127,9 @@ def _find_labels(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) 
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
     n_values = {name: values[name].n_distinct + (values[name].n < n_rows) for name in names}  # a blank is a value
-    names = [name for name in names if 2 <= n_values[name] <= max(2, n_rows // 2)]
+    names = [
+        name for name in names if 2 <= n_values[name] <= (max(2, n_rows // 2) if values[name].is_score else n_rows)
+    ]
     if not names:
         return []
     types = read_column_types(rows)
@@ -142,9 +144,9 @@ def _find_labels(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) 
         one = values[name]
         is_measure = not MEASURE_WORDS.isdisjoint(split_words(name)) and normalise_name(name) not in _QUESTION_TEXTS
         crosses = n_pairs >= (1 if is_measure else _CROSSES) * n_keys * n_values[name]
-        is_words = not one.is_score and not is_measure
+        is_words = not one.is_score and not is_measure and (one.n_distinct < max(3, n_rows) or n_keys == 1)  # no ids
         few = n_values[name] <= 1.5 * most and not is_measure
-        if crosses or (is_words and differs >= _DIFFERS) or (distinguishes >= _CROSSES and few):
+        if crosses or (is_words and differs > 0) or (distinguishes >= _CROSSES and few):
             matched = (
                 rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
             )

@@ -130,6 +130,11 @@ def find_failures(
     """Return SQL that is true of rows whose generation or judge failed by a column of flags or errors; empty for none.
 
     A flag that is the opposite of the score is no failure. Where a failed row has a score above 0, all scores stay.
+
+    Raises
+    ------
+    InputError
+        Where texts of errors stand beside all scores but those that are 1.
     """
     types = read_column_types(rows)
     conditions = []
@@ -141,13 +146,13 @@ def find_failures(
         if key == "status":
             words = sorted({*FAILED_WORDS, "crashed", "cancelled", "canceled", "infrastructure_error"})
             is_http = f"coalesce(TRY_CAST({text} AS DOUBLE) BETWEEN 400 AND 599, false)"
-            conditions.append((name, f"({text} IN ({', '.join(map(quote_text, words))}) OR {is_http})"))
+            conditions.append((name, False, f"({text} IN ({', '.join(map(quote_text, words))}) OR {is_http})"))
             continue
         is_flag = rows.aggregate(f"bool_and({text} IN ('', 'true', 'false', '0', '1', '0.0', '1.0'))").fetchall()[0][0]
         if key.startswith(("error", "exception", "failurereason")) or key.endswith("error") or is_flag:
-            conditions.append((name, f"{text} NOT IN ({', '.join(map(quote_text, _NO_ERROR))})"))
+            conditions.append((name, is_flag, f"{text} NOT IN ({', '.join(map(quote_text, _NO_ERROR))})"))
     failed = []
-    for name, condition in conditions:
+    for name, is_flag, condition in conditions:
         n, n_scored, n_other, n_full = rows.aggregate(
             f"count(*) FILTER ({condition} AND ({score}) IS NOT NULL), "
             f"count(*) FILTER ({condition} AND ({score}) > 0), "
@@ -156,7 +161,11 @@ def find_failures(
         ).fetchall()[0]
         if n_scored:
             note(Note("failures-with-scores", where, n=n_scored, facts={"column": name}))
-        elif n and n_other == n_full and "judge" not in name.lower():
+        elif n and n_other == n_full > 0 and "judge" not in name.lower():
+            if not is_flag:
+                what = f"all rows without a failure in {name!r} score 1, so it may say what was wrong with an answer"
+                remedy = f"leave {name!r} out to score those rows 0, or leave their scores empty"
+                raise InputError(what, where=where, remedy=remedy, code="failures", options=write_map(drop=[name]))
             note(Note("failures-as-wrong", where, n=n, facts={"column": name}))  # the opposite of the score
         elif n:
             note(Note("failures", where, n=n, facts={"column": name}))

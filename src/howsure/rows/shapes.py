@@ -20,6 +20,7 @@ from howsure.rows.sql import parse_number_sql, quote_name, quote_text, read_colu
 from howsure.rows.words import (
     are_repeat_names,
     find_alias,
+    normalise_name,
     split_repeat,
 )
 
@@ -39,6 +40,9 @@ _ROLES: Mapping[Shape, tuple[str, str]] = {
 }
 #: The names that are kept of those for numbers, by what a row states.
 _NUMBER_NAMES = {"score": ("score",), "mean": ("mean", "count", "right"), "right": ("right", "total"), "": ()}
+
+#: Names of how many points a question has.
+_MAXIMA = frozenset({"total", "max", "maxscore", "maxpoints", "maxmarks", "maximum", "outof"})
 
 
 class LongRows(NamedTuple):
@@ -72,6 +76,7 @@ def find_shape(
         columns.pop("score", None)
         return "repeats", repeats
     if "question" in columns and numbers:
+        _refuse_points(rows, matched, where, options)
         if _are_rows_models(rows, matched):
             raise build_no_question(rows, matched, where)
         return ("generations" if numbers == "score" else "cells"), ()
@@ -138,6 +143,23 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
         )
         raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
     return "score" if is_flag and not counts else "right"
+
+
+def _refuse_points(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions) -> None:
+    """Raise InputError where a column beside scores above 1 may say how many points there are."""
+    score = matched.first("score")
+    named = [name for name in rows.columns if name not in matched.taken and normalise_name(name) in _MAXIMA]
+    if score is None or not named or options.scale is not None:
+        return
+    values = describe_columns(rows, [score, *named])
+    points = values.pop(score)
+    for name, one in values.items():
+        if one.is_score and one.is_whole and points.is_score and 1 < (points.high or 0) <= (one.high or 0):
+            what = f"scores in {score!r} are up to {points.high:g}, and {name!r} may say of how many points"
+            is_one = one.n_distinct == 1
+            remedy = "add --scale 1 to take scores as they are" + f", or --scale {one.high:g} for shares" * is_one
+            option = ("--scale", f"{one.high:g}" if is_one else "1")
+            raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
 
 
 def _are_rows_models(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> bool:

@@ -116,6 +116,7 @@ MEASURE_WORDS = frozenset(
         *("confidence", "probability", "prob", "probs", "logprob", "perplexity", "rater", "annotator", "judge"),
         *("human", "answer", "gold", "target", "reference", "label", "expected", "truth", "prediction", "response"),
         *("delta", "diff", "difference", "median", "agreement", "pred", "predicted", "true", "actual", "reviewer"),
+        *("incorrect", "wrong", "failed", "failure", "hallucinated", "hallucination", "loss", "wer", "cer", "mae"),
         *("is", "has", "flag", "flagged", "agree", "ok", "oracle", "majority", "multi"),
     }
 )
