@@ -262,4 +262,4 @@ def refuse_rows(
         what = check.what
         if text:
             what = f"{text[:60]!r} is {what}" if what.startswith("not") else f"{what}: {text[:60]!r}"
-        raise InputError(what, where=f"{place(where, row)}, column {check.column!r}", remedy=check.remedy)
+        raise InputError(what, where=f"{place(where, row)}, column {check.column!r}", remedy=check.remedy, code="value")
