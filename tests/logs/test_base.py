@@ -7,7 +7,8 @@ import pytest
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.logs import base
-from howsure.logs.base import ReadOptions, RowBuilder, RowKey, get_field, parse_score
+from howsure.logs.base import ReadOptions, RowBuilder, RowKey
+from howsure.logs.values import get_field, parse_score
 from howsure.notes import read_templates
 
 KEY = RowKey("b", "m", "q")

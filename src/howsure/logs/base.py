@@ -20,6 +20,7 @@ import msgspec
 from howsure.errors import InputError, UnknownNameError
 from howsure.logs.file_formats import FileHead
 from howsure.logs.identical_texts import IdenticalTexts
+from howsure.logs.values import encode_text, get_field, parse_score
 from howsure.notes import Note
 from howsure.store.manifest import LogIdentity, ModelRecord
 from howsure.store.schema import UNSCORED, Response
@@ -36,14 +37,8 @@ __all__ = [
     "RowBuilder",
     "RowFields",
     "RowKey",
-    "as_mapping",
     "digest_text",
-    "encode_text",
-    "format_choice",
-    "get_field",
-    "list_messages",
     "mark_missing",
-    "parse_score",
 ]
 
 #: Codes of notes that do not hold of the scores that a log's completions are given later.
@@ -53,8 +48,6 @@ OF_OWN_SCORES = ("log-several-scorers", "log-scorer-each", "log-first-scored")
 _TOLERANCE = 6e-4
 #: Number of rows whose questions are compared with those of other logs.
 _N_DIGESTED = 1000
-#: Letters of Inspect (correct, incorrect, partial, no answer), and words that graders write.
-_SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
 class LogRow(Response, frozen=True, kw_only=True, omit_defaults=False):
@@ -525,89 +518,8 @@ class _StatedMean:
         )
 
 
-def get_field(record: object, field: str) -> object:
-    """Return the value at `a.b.c` inside nested mappings and lists; None where a step does not exist.
-
-    >>> get_field({"metadata": {"tags": ["x", "y"]}}, "metadata.tags.1")
-    'y'
-    """
-    value = record
-    for name in field.split("."):
-        if isinstance(value, Mapping) and name in value:
-            value = value[name]
-        elif isinstance(value, Sequence) and not isinstance(value, str) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return None
-    return value
-
-
 def _field_names(record: Mapping[str, object], field: str) -> list[str]:
     """Return the names at the level of a field that does not exist, for the suggestions of an error."""
     parent, dot, _ = field.rpartition(".")
     inside = get_field(record, parent) if dot else None
     return [f"{parent}.{name}" for name in inside] if isinstance(inside, Mapping) else list(record)
-
-
-def parse_score(value: object) -> float | None:
-    """Return a score as a number, or None if there is no score: null, NaN, infinity or an empty text.
-
-    Anything that is neither a number nor a known word, such as a list, raises ValueError.
-
-    >>> parse_score("C"), parse_score(True), parse_score("0.5"), parse_score(float("nan"))
-    (1.0, 1.0, 0.5, None)
-    """
-    if isinstance(value, str):
-        text = value.strip().lower()
-        if text in _SCORE_WORDS:
-            return _SCORE_WORDS[text]
-        value = float(text) if text else None
-    if value is None:
-        return None
-    if isinstance(value, ValueError):  # what a scorer wrote instead of a score
-        raise value
-    try:
-        score = float(value) if isinstance(value, (bool, int, float)) else None
-    except OverflowError as error:
-        raise ValueError("an integer beyond all floating-point numbers is no score") from error
-    if score is None:
-        raise ValueError(f"{value!r} is no score")
-    return score if math.isfinite(score) else None
-
-
-def as_mapping(value: object) -> Mapping[str, object]:
-    """Return the value if it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def encode_text(value: object) -> str:
-    """Return a text as it is, and any other value as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
-
-
-def format_choice(index: int) -> str:
-    """Return the letter of a choice: A for the first one; the index itself beyond Z.
-
-    >>> format_choice(0), format_choice(3), format_choice(26)
-    ('A', 'D', '26')
-    """
-    return chr(ord("A") + index) if index < 26 else str(index)
-
-
-def list_messages(values: object) -> tuple[dict[str, str], ...] | None:
-    """Return chat messages as roles and texts; a text is one message of the user, anything else None.
-
-    >>> list_messages([{"role": "user", "content": [{"type": "text", "text": "Hello"}]}])
-    ({'role': 'user', 'content': 'Hello'},)
-    """
-    if isinstance(values, str):
-        return ({"role": "user", "content": values},)
-    if not isinstance(values, Sequence):
-        return None
-    messages = []
-    for value in values:
-        content = get_field(value, "content")
-        if isinstance(content, Sequence) and not isinstance(content, str):
-            content = "\n".join(text for part in content if isinstance(text := get_field(part, "text"), str))
-        messages.append({"role": str(get_field(value, "role") or "user"), "content": str(content or "")})
-    return tuple(messages)

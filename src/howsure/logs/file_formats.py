@@ -35,6 +35,7 @@ __all__ = [
     "read_json",
     "read_json_array",
     "read_json_lines",
+    "read_records",
     "replace_nan",
 ]
 
@@ -221,6 +222,15 @@ def read_json(path: Path, shape: type[T]) -> T:
             return _decode(msgspec.json.Decoder(shape), file.read())
     except (OSError, EOFError, *DECODE_ERRORS) as error:
         raise _unreadable(path, error) from error
+
+
+def read_records(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
+    """Yield the records of a list of JSON objects, of lines with an object each, or of a comma-separated table."""
+    if FileHead(path).kind == "text":
+        return (msgspec.convert(row, shape) for row in read_csv(path, note))
+    with open_file(path) as file:
+        is_array = file.read(1) == b"["
+    return read_json_array(path, shape, note) if is_array else read_json_lines(path, shape, note)
 
 
 def read_json_lines(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:

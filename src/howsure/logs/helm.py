@@ -17,10 +17,19 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder, RowFields, RowKey, mark_missing
+from howsure.logs.base import (
+    UNSCORED,
+    LogInfo,
+    LogReader,
+    LogRow,
+    RowBuilder,
+    RowFields,
+    RowKey,
+    mark_missing,
+)
 from howsure.logs.file_formats import AddNote, FileHead, hash_file, ignore_note, open_file, read_json, read_json_array
-from howsure.logs.record_reader import hash_text
 from howsure.logs.settings import list_conditions
+from howsure.logs.values import hash_text
 from howsure.store.manifest import ModelRecord
 
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"

@@ -33,15 +33,10 @@ from howsure.logs.base import (
     RowBuilder,
     RowFields,
     RowKey,
-    as_mapping,
-    format_choice,
-    get_field,
-    list_messages,
-    parse_score,
 )
 from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
-from howsure.logs.record_reader import get_text, hash_text
 from howsure.logs.settings import list_conditions
+from howsure.logs.values import as_mapping, format_choice, get_field, get_text, hash_text, list_messages, parse_score
 from howsure.store.manifest import ModelRecord
 
 if TYPE_CHECKING:

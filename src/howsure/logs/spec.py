@@ -1,14 +1,14 @@
 """Read the logs of a program by a description of its files: `specs/PROGRAM.toml`.
 
 A description says how a file is recognised, where its records are, and what their fields mean. docs/logs.md shows how
-to write one. The words of a description are the fields of `Spec`, `Form`, `ScoreFields`,
-`Failure`, `Beside` and `Join`.
+to write one. The words of a description are the fields of `Spec`, `Form`, `ScoreFields`, `Failure`, `Beside` and
+`Reported`.
 
 A field is found by a path, `info.task.0.name`. Paths that begin with `$` lead elsewhere: `$file` is the whole file,
 `$parent` the record around a record, `$key` the key of a record in a mapping or its place in a list (`$outer` that of
-the mapping or list around it), `$name` the groups of `file_name`, and every `[beside.X]` and `[join.X]` is `$X`. A text
-with braces is a template: `{agent} {model}`. A path in parentheses is given to a function of `spec_functions`:
-`reply(messages)`. Where several are listed, the first that has a value counts.
+the mapping or list around it), `$name` the groups of `file_name`, and every `[beside.X]` is `$X`. A text with braces is
+a template: `{agent} {model}`. A path in parentheses is given to a function of `spec_functions`: `reply(messages)`.
+Where several are listed, the first that has a value counts.
 """
 
 from __future__ import annotations
@@ -21,36 +21,41 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeGuard, cast
+from pkgutil import resolve_name
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import RowBuilder, RowFields, as_mapping, encode_text, get_field
-from howsure.logs.file_formats import (
-    FileHead,
-    decode_json,
-    open_file,
-    read_csv,
-    read_json,
-    read_json_array,
-    read_json_lines,
-)
-from howsure.logs.record_reader import Record, RecordedRun, RecordReader, ReportedMean
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
+from howsure.logs.file_formats import FileHead, decode_json, hash_file, open_file, read_json, read_records
 from howsure.logs.settings import list_conditions
+from howsure.logs.values import as_mapping, encode_text, get_field, get_text, hash_text, is_list, parse_number
 from howsure.rows.naming import name_alone
+from howsure.store.manifest import ModelRecord
 
 __all__ = ["Form", "Spec", "SpecReader", "list_specs"]
 
 #: A path or a template, or several, of which the first counts that has a value.
 Field: TypeAlias = str | list[str]
 _RowField: TypeAlias = Literal[
-    "messages", "target", "answer", "choices", "seconds", "created", "prompt_tokens", "completion_tokens"
+    "messages",
+    "target",
+    "answer",
+    "choices",
+    "seconds",
+    "created",
+    "prompt_tokens",
+    "completion_tokens",
+    "finish_reason",
+    "endpoint_model",
 ]
 _RecordDict: TypeAlias = Mapping[str, Any]
 #: Flags by which any program may say that a generation has no score that means anything.
 _FLAGS = ("failed", "judge_failed", "judge_error")
 _ERROR_STATUS = "error"
+#: Largest number of characters of the reason why a generation has no score.
+_REASON_LENGTH = 200
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,14 +73,12 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kinds: tuple[str, ...] = ("json",)
     """Kinds of files: json, text (a comma-separated table), parquet, zip, folder."""
     check: str = ""
-    """A function of `spec_functions` that looks closer at the file."""
+    """A function that looks closer at the file."""
     records: Field = ""
     """Where the records are: steps with dots between them, `*` for each element, and `$` where the file is the record;
-    empty where the file is a list, lines or a table."""
-    is_plain: bool = msgspec.field(default=False, name="plain")
-    """Whether the elements are values, which are called `value`, and no mappings."""
+    empty where the file is a list, lines or a table. An element that is no mapping is a record with a `value`."""
     function: str = ""
-    """A function of `spec_functions` that makes records of the records."""
+    """A function that makes records of the records."""
     refuse: str = ""
     """Why such a file is refused."""
     remedy: str = ""
@@ -100,44 +103,26 @@ class ScoreFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: dict[str, Field] = {}
     """The field of each scorer."""
     each: str = ""
-    """A mapping from scorers to scores, or a list of records with `name` and `value`; `.` is the record itself."""
+    """A mapping from scorers to scores, or a list of records with `name` and `value`."""
     name: Field = "name"
     value: Field = "value"
-    prefix: str = ""
-    """What the keys of scorers begin with, which is no part of their names."""
-    suffix: str = ""
     group: tuple[str, ...] = ()
     """Where a record is one score: fields that the scores of a generation share."""
     again: str = "generation"
     """What a further score of a scorer is in a group: another "generation", or the "first" or "last" counts."""
-    exclude: tuple[str, ...] = ()
-    """Keys and patterns of keys, in lower case, that are no scorers."""
-    is_numeric: bool = msgspec.field(default=False, name="numeric")
-    """Whether only keys count that are numbers or missing in all records."""
-    words: dict[str, float] = {}
-    """Words that are scores, in lower case; other words are 0 where there is one of them."""
-    first: tuple[str, ...] = ()
-    """Fields, and patterns after `=`, of the scorers that come first."""
-    last: tuple[str, ...] = ()
-    """Patterns of the scorers that come last."""
+    first: Field = ""
+    """Templates of the name of the scorer that comes first."""
     by_frequency: bool = False
     """Whether the scorers with most scores come first."""
     default: str = "score"
     """The name of a scorer that has none."""
-    is_named: bool = msgspec.field(default=True, name="named")
-    """Whether `--scorer` may ask for it."""
 
 
 class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a generation has no score, although the program may have written one."""
 
-    reason: Field = []
+    reason: Field
     """The reason; a generation with one failed."""
-    field: str = ""
-    """A field that says how the generation ended, and its values after which it failed."""
-    values: tuple[Any, ...] = ()
-    text: str = ""
-    """The reason where only the field says that it failed; a template."""
     is_counted: bool = msgspec.field(default=True, name="counted")
     """Whether the program counts such a generation as wrong."""
     unless_scored: bool = False
@@ -159,16 +144,6 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A field that the first record has where there is no such file."""
 
 
-class Join(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Records that belong to those of the log, by a field that both have."""
-
-    key: str
-    on: str
-    list: str = ""
-    """Where they are in the log; empty where a file beside it has them."""
-    file: str = ""
-
-
 class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A mean that the program states."""
 
@@ -188,17 +163,14 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reader: str = ""
     """The class of a reader with code of its own, which needs nothing else of this."""
     members: str = ""
-    """A function of `spec_functions` that returns the logs at a path."""
+    """A function that returns the logs at a path."""
     question: Field = []
     benchmark: Field = []
     """Templates; a text without braces is a name."""
     model: Field = []
-    model_name: Field = []
     variant: Field = []
     cluster: Field = []
     completion: Field = []
-    order: str = ""
-    """A number by which the records are sorted."""
     unique: str = ""
     """A field of which the last record counts."""
     file_name: str = ""
@@ -215,17 +187,13 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Other fields of a row; `messages` is the prompt, as messages or one text."""
     run: Field = []
     created: Field = []
-    generations: Field = []
     settings: dict[str, Field] = {}
     conditions: dict[str, Field] = {}
     prompts: dict[str, Field] = {}
     """Of these tables, `*` stands for all entries of a mapping, without those that `harmless` names."""
     harmless: tuple[str, ...] = ()
     source: dict[str, Field] = {}
-    records: Field = []
-    """The number of records that the program states."""
     beside: dict[str, Beside] = {}
-    join: dict[str, Join] = {}
     reported: list[Reported] = []
 
 
@@ -243,11 +211,11 @@ def list_specs() -> dict[str, Spec]:
     return specs
 
 
-def _find_function(name: str) -> Any:
-    """Return a function of `spec_functions`."""
-    from howsure.logs import spec_functions
-
-    return getattr(spec_functions, name)
+@cache
+def _find_function(name: str, default: str = "spec_functions") -> Any:
+    """Return a function of a module of functions, or of that of a program: `promptfoo.list_results`."""
+    module, _, function = name.rpartition(".")
+    return resolve_name(f"howsure.logs.{module or default}:{function}")
 
 
 def _look_up(record: _RecordDict, field: Field, *, keeps_empty: bool = False) -> Any:
@@ -291,16 +259,6 @@ def _name(record: _RecordDict, templates: Field) -> str | None:
     return next((text for one in each if (text := _fill(record, one))), None)
 
 
-def _number(record: _RecordDict, field: Field) -> float | None:
-    """Return a field as a number, also of a text; None for anything else."""
-    value = _look_up(record, field)
-    try:
-        number = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else float("nan")
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) < float("inf") else None
-
-
 def _fill_table(
     record: _RecordDict, table: Mapping[str, Field], without: Sequence[str] | None = None
 ) -> dict[str, object]:
@@ -308,17 +266,32 @@ def _fill_table(
     values: dict[str, object] = {}
     for name, field in table.items():
         value = _look_up(record, field)
-        if name.endswith("*"):
-            if without is None:
-                values |= {key: one for key, one in as_mapping(value).items() if one is not None}
-            else:
-                values |= list_conditions(value, without=without, prefix=name[:-1])
-        elif value is not None:
-            values[name] = value
+        if not name.endswith("*"):
+            values |= {} if value is None else {name: value}
+        elif without is None:
+            values |= {key: one for key, one in as_mapping(value).items() if one is not None}
+        else:
+            values |= list_conditions(value, without=without, prefix=name[:-1])
     return values
 
 
-class SpecReader(RecordReader):
+class _Record(msgspec.Struct, kw_only=True):
+    """One generation of a file: its question, what each scorer gave, and its texts."""
+
+    key: RowKey
+    source: _RecordDict
+    """The record of the file, in which `--columns` looks up its fields."""
+    scores: Mapping[str, object]
+    """What each scorer wrote; a scorer that is absent, or wrote null or NaN, did not score the generation."""
+    failure: str
+    """The reason why the generation has no score; empty where it has one, or was simply not scored."""
+    is_unscored: bool
+    """Whether nothing was to score the generation, so that it is not missing; `howsure rescore` may score it."""
+    completion: str | None
+    fields: RowFields
+
+
+class SpecReader(LogReader):
     """Reads the files of one program by its description.
 
     Parameters
@@ -339,128 +312,141 @@ class SpecReader(RecordReader):
         """Return the log itself, or what the function `members` of the description finds at a path."""
         return _find_function(self.spec.members)(path) if self.spec.members else [path]
 
-    def parse(self, path: Path, build: RowBuilder) -> RecordedRun:
-        """Return what the description finds in the file."""
-        spec, head = self.spec, FileHead(path)
-        form = next((form for form in spec.forms if form.matches(head)), spec.forms[0])
-        if form.refuse:
-            raise InputError(form.refuse, where=str(path), remedy=form.remedy)
-        return _FileReader(spec, form, path, build).read()
+    def describe(self, path: Path) -> LogInfo:
+        """Return models, benchmarks and scorers of the file."""
+        spec, build = self.spec, RowBuilder(path, ReadOptions())
+        file = _FileReader(spec, path, build)
+        numbers = Counter(record.key[:4] for record in file.records)
+        first_of: dict[str, _Record] = {}
+        for record in file.records:
+            first_of.setdefault(record.key.model, record)
+        benchmarks = dict.fromkeys(record.key.benchmark for record in file.records)
+        runs = {_text(record.source, spec.run) or "" for record in file.records}
+        conditions = _fill_table(file.first, spec.conditions, spec.harmless)
+        source = _fill_table(file.first, spec.source)
+        return LogInfo(
+            # Files of two models may be equal where the place alone names the model.
+            run=(runs.pop() if len(runs) == 1 else "") or hash_text(hash_file(path), list(first_of), list(benchmarks)),
+            models={
+                label: ModelRecord(
+                    name=label,
+                    kind=self.name,
+                    settings=_fill_table(record.source, spec.settings),
+                    generations=max(n for key, n in numbers.items() if key[1] == label),
+                )
+                for label, record in first_of.items()
+            },
+            benchmarks={name: dict(source) for name in benchmarks},
+            scorers=file.sort_scorers(),
+            created=_text(file.first, spec.created) or "",
+            conditions={name: one for name, one in conditions.items() if name not in file.in_labels},
+            prompts=_fill_table(file.first, spec.prompts, spec.harmless),
+            is_named_by_path=build.is_named_by_path,
+        )
+
+    def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
+        """Yield one row for each record, in the order of the file."""
+        file = _FileReader(self.spec, path, build)
+        scorer_of = file.choose_scorers()
+        file.expect_means(scorer_of)
+        for record in file.records:
+            scorer = scorer_of.get(record.key.benchmark)
+            if scorer is None:
+                build.note("log-other-scorers", 1, scorer=build.options.scorer)
+                continue
+            key = build.map_columns(record.key, record.source)
+            fields: RowFields = {**record.fields, **self._score(record, scorer, build)}
+            yield build.row(key, completion=record.completion, **fields)
+
+    def _score(self, record: _Record, scorer: str, build: RowBuilder) -> RowFields:
+        """Return the score of a record; an error where it failed, and no score where nobody scored it."""
+        if record.is_unscored:
+            build.note("log-not-scored", 1)
+            return {"status": UNSCORED}
+        if record.failure:
+            is_counted = self.spec.failure is not None and self.spec.failure.is_counted
+            build.note("log-failed-as-wrong" if is_counted else "log-failed", 1, program=self.name)
+            return {"status": "error", "error": " ".join(record.failure.split())[:_REASON_LENGTH]}
+        fields = build.score_fields(record.scores.get(scorer), scorer)
+        status = get_text(record.source, "$status") or "ok"
+        return {**fields, "status": status} if fields.get("score") is not None else fields
 
 
 class _FileReader:
-    """Reads one file by a description."""
+    """Reads one file by a description.
 
-    def __init__(self, spec: Spec, form: Form, path: Path, build: RowBuilder) -> None:
-        self._spec, self._form, self._path, self._build = spec, form, path, build
+    Attributes
+    ----------
+    records
+        The generations, at least one.
+    first
+        The first record of the file with what belongs to it, in which the metadata of the run is looked up.
+    in_labels
+        Names of the conditions that differ within the file, which are in the labels of the models.
+    """
+
+    def __init__(self, spec: Spec, path: Path, build: RowBuilder) -> None:
+        head = FileHead(path)
+        self._form = next((form for form in spec.forms if form.matches(head)), spec.forms[0])
+        if self._form.refuse:
+            raise InputError(self._form.refuse, where=str(path), remedy=self._form.remedy)
+        self._spec, self._path, self._build = spec, path, build
         self._place = ""
         self._scorers: Counter[str] = Counter()
-
-    def read(self) -> RecordedRun:
-        """Return what the file holds."""
-        spec, build = self._spec, self._build
+        self.records: list[_Record] = []
         each = self._list_records()
-        if spec.scores.is_numeric:
-            each = self._drop_words(each)
-        records: list[Record] = []
-        groups: dict[tuple[object, ...], Record] = {}
-        systems: dict[str, dict[str, tuple[dict[str, object], list[Record]]]] = {}
-        runs: set[str] = set()
+        self.first: _RecordDict = each[0] if each else {}
+        groups: dict[tuple[object, ...], _Record] = {}
         for record in each:
             result = self._make_record(record)
             if result is None:
                 build.note("log-left-out", 1, what="question")
-                continue
-            runs.add(_text(record, spec.run) or "")
-            if spec.scores.group and self._is_merged(record, result, groups):
-                continue
-            records.append(result)
-            conditions = _fill_table(record, spec.conditions, spec.harmless)
-            system = systems.setdefault(result.model, {}).setdefault(repr(conditions), (conditions, []))
-            system[1].append(result)
-        in_labels = _label_systems(systems)
-        first = each[0] if each else {}
-        stated, own = _number(first, spec.records), first.get("$n_records", len(each))
-        if stated is not None and stated != own:
-            build.note("log-counts-differ", stated=int(stated), what="records", own=own)
-        conditions = _fill_table(first, spec.conditions, spec.harmless)
-        scorers = self._sort_scorers(first)
-        return RecordedRun(
-            benchmark=records[0].benchmark if records else "",
-            model=records[0].model if records else "",
-            model_name=_name(first, spec.model_name) or "",
-            records=records,
-            scorers=scorers,
-            default_scorers=self._find_defaults(records, scorers),
-            has_named_score=spec.scores.is_named,
-            settings=_fill_table(first, spec.settings),
-            conditions={name: one for name, one in conditions.items() if name not in in_labels},
-            prompts=_fill_table(first, spec.prompts, spec.harmless),
-            source=_fill_table(first, spec.source),
-            reported=list(self._list_reported(first, scorers)),
-            run=next(iter(runs)) if len(runs) == 1 else "",
-            created=_text(first, spec.created) or "",
-            generations=int(_number(first, spec.generations) or 1),
-        )
+            elif not spec.scores.group or not self._is_merged(record, result, groups):
+                self.records.append(result)
+        if not self.records:
+            why = next((note.text for note in build.notes() if note.n), "there is none")
+            raise InputError(f"it holds no record that can be read; {why}", where=str(path), remedy="is it complete?")
+        self.in_labels = self._label_systems()
 
     def _list_records(self) -> list[dict[str, Any]]:
         """Return the records, each with what belongs to it under names that begin with `$`."""
         spec, form, build = self._spec, self._form, self._build
         shared: dict[str, Any] = {"$name": self._parse_name(), "$place": name_alone(self._path)}
-        records = self._load(shared)
-        if form.function:
-            records = _find_function(form.function)(records, shared, self._path, build)
-        each = list(records)
-        if spec.order:
-            each.sort(key=lambda record: _number(record, spec.order) or 0.0)
-        if spec.unique:
-            places = {_text(record, spec.unique) or place: place for place, record in enumerate(each)}
-            if len(places) < len(each):
-                build.note("log-again", len(each) - len(places), what=spec.unique)
-            each = [each[place] for place in sorted(places.values())]
+        records = list(self._load(shared))
         for name, beside in spec.beside.items():
-            shared[f"${name}"] = self._read_beside(beside, each[0] if each else {})
-        joined = {f"${name}": (join, self._read_join(join, shared)) for name, join in spec.join.items()}
-        return [
-            {**shared, **{name: match.get(_text(record, join.on)) for name, (join, match) in joined.items()}, **record}
-            for record in each
-        ]
+            shared[f"${name}"] = self._read_beside(beside, records[0] if records else {})
+        if form.function:
+            records = list(_find_function(form.function, "record_functions")(records, shared, self._path, build))
+        if spec.unique:
+            places = {_text(record, spec.unique) or place: place for place, record in enumerate(records)}
+            if len(places) < len(records):
+                build.note("log-again", len(records) - len(places), what=spec.unique)
+            records = [records[place] for place in sorted(places.values())]
+        return [{**shared, **record} for record in records]
 
     def _load(self, shared: dict[str, Any]) -> Iterable[_RecordDict]:
         """Return the records of the file."""
-        path, form, note = self._path, self._form, self._build.note
-        kind = FileHead(path).kind
-        if kind == "folder":
+        path, form = self._path, self._form
+        if path.is_dir():
             return ()
+        if not form.records:
+            return map(_nest, read_records(path, dict[str, Any], self._build.note))
         if form.records == "$":
-            shared["$file"] = content = read_json(path, dict[str, Any])
-            return [content]
-        if form.records:
-            shared["$file"] = content = read_json(path, cast("type[Any]", Any))
-            places = [form.records] if isinstance(form.records, str) else form.records
-            match = (list(self._walk(content, place.split("."), {})) for place in places)
-            return next((records for records in match if records), [])
-        if kind == "text":
-            return map(_nest, read_csv(path, note))
-        with open_file(path) as file:
-            is_array = file.read(1) == b"["
-        if is_array:
-            return map(_nest, read_json_array(path, dict[str, Any], note))
-        return read_json_lines(path, dict[str, Any], note)
+            shared["$file"] = read_json(path, dict[str, Any])
+            return [shared["$file"]]
+        shared["$file"] = content = read_json(path, cast("type[Any]", Any))
+        places = [form.records] if isinstance(form.records, str) else form.records
+        match = (list(self._walk(content, place.split("."), {})) for place in places)
+        return next((records for records in match if records), [])
 
-    def _walk(self, value: Any, steps: Sequence[str], around: dict[str, Any]) -> Iterator[_RecordDict]:
-        """Yield the records below a value, each with its key and the record around it."""
+    def _walk(self, value: Any, steps: list[str], around: dict[str, Any]) -> Iterator[_RecordDict]:
+        """Yield the records at a place, each with its key and the record around it."""
         if not steps:
-            if isinstance(value, Mapping):
-                yield {**value, **around}
-            elif self._form.is_plain:
-                yield {"value": value, **around}
-            else:
-                self._build.note("log-no-record", 1)
+            yield {**(value if isinstance(value, Mapping) else {"value": value}), **around}
         elif steps[0] == "*":
             outer = {"$outer": around["$key"]} if "$key" in around else {}
-            items: Any = value.items() if isinstance(value, Mapping) else enumerate(value) if _is_list(value) else ()
-            if value is not None and not items and not (_is_list(value) or isinstance(value, Mapping)):
+            items: Any = value.items() if isinstance(value, Mapping) else enumerate(value) if is_list(value) else ()
+            if value is not None and not items and not (is_list(value) or isinstance(value, Mapping)):
                 self._build.note("log-no-list")
             for key, one in items:
                 yield from self._walk(one, steps[1:], {**around, **outer, "$key": str(key)})
@@ -484,10 +470,11 @@ class _FileReader:
         """Return the JSON object of a file beside the log; an empty one where there is none."""
         if beside.unless and beside.unless in first:
             return {}
-        place = self._path.with_name(_replace(self._path, beside.file))
+        old, arrow, new = beside.file.partition(" -> ")
+        place = self._path.with_name(self._path.name.removesuffix(".gz").replace(old, new) if arrow else old)
         places = [folder / place.name for folder in self._path.parents[: beside.folders]]
         if beside.match and (place == self._path or not place.is_file()):
-            places = sorted(self._path.parent.glob(f"*{beside.file.rpartition(' -> ')[2]}"))
+            places = sorted(self._path.parent.glob(f"*{new}"))
         for file in places:
             if file.is_file() and file != self._path:
                 with open_file(file) as stream:
@@ -497,39 +484,27 @@ class _FileReader:
         self._build.note("log-no-metadata", file=place.name, names=beside.names)
         return {}
 
-    def _read_join(self, join: Join, shared: _RecordDict) -> dict[str | None, _RecordDict]:
-        """Return records by the field that those of the log name."""
-        if join.list:
-            records = get_field(shared, join.list)
-        else:
-            file = self._path.with_name(_replace(self._path, join.file))
-            if file == self._path or not file.is_file() or not self._build.texts:
-                return {}
-            records = list(read_json_lines(file, dict[str, Any], self._build.note))
-        return {_text(one, join.key): one for one in (records if _is_list(records) else ()) if isinstance(one, Mapping)}
-
-    def _make_record(self, record: _RecordDict) -> Record | None:
+    def _make_record(self, record: _RecordDict) -> _Record | None:
         """Return a generation; None where the record names no question."""
         spec = self._spec
         question = _text(record, spec.question)
         if question is None:
             return None
         scores = self._read_scores(record)
-        failure, is_counted = self._find_failure(record, scores)
         self._scorers.update(scores.keys())
         completion = _look_up(record, spec.completion, keeps_empty=True)
-        return Record(
-            question=question,
-            benchmark=_name(record, spec.benchmark) or spec.name.lower(),
-            model=_name(record, spec.model) or self._name_by_place(),
-            variant=_text(record, spec.variant) or "default",
-            cluster=_text(record, spec.cluster),
-            scores=scores,
+        return _Record(
+            key=RowKey(
+                _name(record, spec.benchmark) or spec.name.lower(),
+                _name(record, spec.model) or self._name_by_place(),
+                question,
+                _text(record, spec.variant) or "default",
+                _text(record, spec.cluster),
+            ),
             source=record,
-            failure=failure,
-            is_counted=is_counted,
+            scores=scores,
+            failure=self._find_failure(record, scores),
             is_unscored=bool(spec.unscored and _look_up(record, spec.unscored)),
-            status=_text(record, "$status") or "ok",
             completion=None if completion is None else encode_text(completion),
             fields=self._read_fields(record),
         )
@@ -538,66 +513,46 @@ class _FileReader:
         """Return what each scorer gave."""
         scores = self._spec.scores
         if scores.group:
-            return {_text(record, scores.name) or scores.default: self._read_value(record)}
-        named: dict[str, object] = {
-            name: self._map_word(_look_up(record, field)) for name, field in scores.names.items()
-        }
-        each = record if scores.each == "." else get_field(record, scores.each) if scores.each else None
+            return {_text(record, scores.name) or scores.default: _look_up(record, scores.value)}
+        named: dict[str, object] = {name: _look_up(record, field) for name, field in scores.names.items()}
+        each = get_field(record, scores.each) if scores.each else None
         if isinstance(each, Mapping):
-            for key, value in each.items():
-                is_excluded = any(fnmatchcase(key.lower(), pattern) for pattern in scores.exclude)
-                if key.startswith(scores.prefix) and key.endswith(scores.suffix) and not is_excluded and key[:1] != "$":
-                    one = self._read_value(value) if isinstance(value, Mapping) else self._map_word(value)
-                    named[key.removeprefix(scores.prefix).removesuffix(scores.suffix)] = one
-        elif _is_list(each):
-            for one in each:
-                if isinstance(one, Mapping):
-                    named[_text(one, scores.name) or scores.default] = self._read_value(one)
-                else:
-                    self._build.note("log-no-record", 1)
+            named |= each
+        for one in each if is_list(each) else ():
+            if isinstance(one, Mapping):
+                named[_text(one, scores.name) or scores.default] = _look_up(one, scores.value)
+            else:
+                self._build.note("log-no-record", 1)
         return named
 
-    def _read_value(self, record: _RecordDict) -> object:
-        """Return the score of a record that is one."""
-        return self._map_word(_look_up(record, self._spec.scores.value))
-
-    def _map_word(self, value: object) -> object:
-        """Return the score that a word means, or the value."""
-        words = self._spec.scores.words
-        return words.get(value.lower(), 0.0) if words and isinstance(value, str) and value else value
-
-    def _find_failure(self, record: _RecordDict, scores: Mapping[str, object]) -> tuple[str, bool]:
-        """Return the reason why a generation has no score, empty where it did not fail, and whether it counts as 0."""
+    def _find_failure(self, record: _RecordDict, scores: Mapping[str, object]) -> str:
+        """Return the reason why a generation has no score, empty where it did not fail."""
         failure = self._spec.failure
         if failure is None:
             flag = next((name for name in _FLAGS if record.get(name) is True), "")
             status = str(record.get("status") or "").lower()
             reason = flag or _text(record, "error") or (status if status == _ERROR_STATUS else "")
-            return (reason if reason.lower() not in ("", "false", "[]", "{}") else ""), False
+            return reason if reason.lower() not in ("", "false", "[]", "{}") else ""
         if failure.unless_scored and any(value is not None for value in scores.values()):
-            return "", failure.is_counted
-        reason = _text(record, failure.reason) or ""
-        if not reason and failure.field and _look_up(record, failure.field) in failure.values:
-            reason = _fill(record, failure.text) or encode_text(_look_up(record, failure.field))
-        return reason, failure.is_counted
+            return ""
+        return _text(record, failure.reason) or ""
 
     def _read_fields(self, record: _RecordDict) -> RowFields:
         """Return texts, tokens and times of a generation."""
         fields: dict[str, Any] = {}
         for name, field in self._spec.fields.items():
             if name == "messages":
-                if self._build.texts:
-                    fields[name] = _find_function("messages")(_look_up(record, field))
+                fields[name] = _find_function(name)(_look_up(record, field)) if self._build.texts else None
             elif name == "choices":
-                choices = _look_up(record, field)
-                fields[name] = tuple(map(encode_text, choices)) if _is_list(choices) else ()
-            elif name in ("target", "answer"):
+                choices = _look_up(record, field) if self._build.texts else None
+                fields[name] = tuple(map(encode_text, choices)) if is_list(choices) else ()
+            elif name in ("target", "answer", "finish_reason", "endpoint_model"):
                 fields[name] = _text(record, field)
-            elif (number := _number(record, field)) is not None:
+            elif (number := parse_number(_look_up(record, field))) is not None:
                 fields[name] = int(number) if name == "prompt_tokens" else number
         return cast("RowFields", fields)
 
-    def _is_merged(self, record: _RecordDict, result: Record, groups: dict[tuple[object, ...], Record]) -> bool:
+    def _is_merged(self, record: _RecordDict, result: _Record, groups: dict[tuple[object, ...], _Record]) -> bool:
         """Return whether a score was added to the generation that it belongs to; else this is a generation."""
         scores, n = self._spec.scores, 0
         own = tuple(_text(record, field) for field in scores.group)
@@ -620,63 +575,62 @@ class _FileReader:
         groups[*own, n] = result
         return False
 
-    def _drop_words(self, each: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the records without the fields that are neither numbers nor missing in all records."""
-        names = dict.fromkeys(name for record in each for name in record if name[:1] != "$")
-        words = [
-            name
-            for name in names
-            if any(
-                record.get(name) is not None and _number(record, name) is None and not _is_nan(record[name])
-                for record in each
-            )
-            or all(record.get(name) is None for record in each)
-        ]
-        return [
-            {**record, "$numbers": {name: record[name] for name in record if name[:1] != "$" and name not in words}}
-            for record in each
-        ]
+    def _label_systems(self) -> set[str]:
+        """Label generations of one model under several conditions in one file by them; return the names of these."""
+        in_labels: set[str] = set()
+        by_model: dict[str, list[tuple[dict[str, object], _Record]]] = {}
+        for record in self.records if self._spec.conditions else ():
+            conditions = _fill_table(record.source, self._spec.conditions, self._spec.harmless)
+            by_model.setdefault(record.key.model, []).append((conditions, record))
+        for label, each in by_model.items():
+            names = [
+                name
+                for name in sorted({name for conditions, _ in each for name in conditions})
+                if len({repr(conditions.get(name)) for conditions, _ in each}) > 1
+            ]
+            in_labels |= set(names)
+            for conditions, record in each if names else ():
+                values = ", ".join(f"{name}={encode_text(conditions.get(name, 'default'))[:40]}" for name in names)
+                record.key = record.key._replace(model=f"{label} ({values})")
+        return in_labels
 
-    def _sort_scorers(self, first: _RecordDict) -> tuple[str, ...]:
+    def sort_scorers(self) -> tuple[str, ...]:
         """Return the scorers, the default first."""
         scores = self._spec.scores
-        if scores.is_numeric and first and not self._scorers:
-            what = "no metric has a number for any record"
-            raise InputError(what, where=str(self._path), remedy="is the file complete?")
-        wanted = [one[1:] if one[:1] == "=" else _text(first, one) or "" for one in scores.first]
+        first = _name(self.first, scores.first)
+        each = sorted(
+            self._scorers, key=lambda name: (name != first, -self._scorers[name] if scores.by_frequency else 0)
+        )
+        return tuple(each) or (scores.default,)
 
-        def rank(name: str) -> tuple[int, bool, int]:
-            """Return the sort key of a scorer."""
-            place = next((i for i, pattern in enumerate(wanted) if fnmatchcase(name, pattern)), len(wanted))
-            is_last = any(fnmatchcase(name, pattern) for pattern in scores.last)
-            return place, is_last, -self._scorers[name] if scores.by_frequency else 0
-
-        return tuple(sorted(self._scorers, key=rank)) or (scores.default,)
-
-    @staticmethod
-    def _find_defaults(records: Sequence[Record], scorers: Sequence[str]) -> dict[str, str]:
-        """Return the first scorer of each benchmark, where they have none in common that comes first."""
+    def choose_scorers(self) -> dict[str, str]:
+        """Return the scorer to read of each benchmark; a benchmark that has not the scorer of the options has none."""
+        scorers, build = self.sort_scorers(), self._build
         named: dict[str, dict[str, None]] = {}
-        for record in records:
-            named.setdefault(record.benchmark, {}).update(dict.fromkeys(record.scores))
-        if all(scorers[0] in names for names in named.values()):
-            return {}
-        return {of: next((name for name in scorers if name in names), scorers[0]) for of, names in named.items()}
+        for record in self.records:
+            named.setdefault(record.key.benchmark, {}).update(dict.fromkeys(record.scores))
+        if build.options.scorer is not None or all(scorers[0] in names for names in named.values() if names):
+            scorer = build.choose_scorer(scorers)
+            return {of: scorer for of, names in named.items() if scorer in names or not names}
+        defaults = {of: next((name for name in scorers if name in names), scorers[0]) for of, names in named.items()}
+        benchmark, scorer = next(iter(defaults.items()))
+        build.note("log-scorer-each", scorers=len(scorers), benchmark=benchmark, scorer=scorer)
+        return defaults
 
-    def _list_reported(self, first: _RecordDict, scorers: Sequence[str]) -> Iterator[ReportedMean]:
-        """Yield the means that the program states."""
+    def expect_means(self, scorer_of: Mapping[str, str]) -> None:
+        """Compare the means that the program states of the scorers that are read with those of the rows."""
+        own = scorer_of.get(self.records[0].key.benchmark)
         for one in self._spec.reported:
-            means = _look_up(first, one.each) if one.each else None
+            means = _look_up(self.first, one.each) if one.each else None
             if isinstance(means, Mapping):
-                yield from (
-                    ReportedMean(name=name, value=means[name], scorer=name) for name in scorers if name in means
-                )
-            elif _is_list(means):
+                self._build.expect_mean(str(own), means.get(own))
+            elif is_list(means):
                 for each in means:
-                    name, scorer = _text(each, one.benchmark) or "", _text(each, one.scorer) or scorers[0]
-                    yield ReportedMean(name=name, value=_look_up(each, one.value), scorer=scorer, benchmark=name)
-            elif (value := _look_up(first, one.value)) is not None:
-                yield ReportedMean(name=one.name, value=value, scorer=one.scorer)
+                    name = _text(each, one.benchmark) or ""
+                    if name and scorer_of.get(name) == (_text(each, one.scorer) or own):
+                        self._build.expect_mean(name, _look_up(each, one.value), benchmark=name)
+            elif one.scorer == own:
+                self._build.expect_mean(one.name, _look_up(self.first, one.value))
 
     def _name_by_place(self) -> str:
         """Return the name of the file or of its folder, for a model that the log does not name."""
@@ -687,30 +641,6 @@ class _FileReader:
             self._build.is_named_by_path = True
             self._build.note("log-names-model", model=self._place)
         return self._place
-
-
-def _label_systems(systems: Mapping[str, Mapping[str, tuple[dict[str, object], list[Record]]]]) -> set[str]:
-    """Label generations of one model under several conditions in one file by them; return the names of these."""
-    in_labels: set[str] = set()
-    for label, by_conditions in systems.items():
-        each = list(by_conditions.values())
-        names = [
-            name
-            for name in sorted({name for conditions, _ in each for name in conditions})
-            if len({repr(conditions.get(name)) for conditions, _ in each}) > 1
-        ]
-        in_labels |= set(names)
-        for conditions, records in each if names else ():
-            values = ", ".join(f"{name}={encode_text(conditions.get(name, 'default'))[:40]}" for name in names)
-            for record in records:
-                record.model = f"{label} ({values})"
-    return in_labels
-
-
-def _replace(path: Path, what: str) -> str:
-    """Return the name of a file beside the log."""
-    old, arrow, new = what.partition(" -> ")
-    return path.name.removesuffix(".gz").replace(old, new) if arrow else what
 
 
 def _nest(record: _RecordDict) -> dict[str, Any]:
@@ -724,13 +654,3 @@ def _nest(record: _RecordDict) -> dict[str, Any]:
         else:
             nested[name] = value
     return nested
-
-
-def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Return whether a value is a list."""
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _is_nan(value: object) -> bool:
-    """Return whether a value is not a number, as floats and texts say it."""
-    return str(value).lower() == "nan"

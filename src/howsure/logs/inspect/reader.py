@@ -36,7 +36,6 @@ from howsure.logs.base import (
     RowBuilder,
     RowFields,
     RowKey,
-    as_mapping,
     digest_text,
 )
 from howsure.logs.file_formats import FileHead
@@ -64,6 +63,7 @@ from howsure.logs.inspect.samples import (
 )
 from howsure.logs.inspect.zip_file import ZipArchive
 from howsure.logs.settings import DECODING, list_conditions
+from howsure.logs.values import as_mapping
 from howsure.store.manifest import ModelRecord
 
 _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})

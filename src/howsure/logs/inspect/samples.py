@@ -9,8 +9,14 @@ from typing import Any
 
 import msgspec
 
-from howsure.logs.base import UNSCORED, RowBuilder, RowFields, mark_missing, parse_score
+from howsure.logs.base import (
+    UNSCORED,
+    RowBuilder,
+    RowFields,
+    mark_missing,
+)
 from howsure.logs.inspect.log_file import InspectLog, Message, Sample, SampleOutput, SampleScore, SampleSummary
+from howsure.logs.values import parse_score
 
 #: A scorer, and the key of its value where that is a dict or a list.
 ScorerPlace = tuple[str, str | None]

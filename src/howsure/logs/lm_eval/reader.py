@@ -48,7 +48,7 @@ from howsure.logs.lm_eval.records import (
     read_lines,
 )
 from howsure.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, Totals, find_run
-from howsure.logs.record_reader import hash_text
+from howsure.logs.values import hash_text
 from howsure.store.manifest import ModelRecord
 
 _SAMPLES = "samples"

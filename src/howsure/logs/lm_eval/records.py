@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from howsure.logs.base import RowFields, encode_text, format_choice, list_messages, parse_score
+from howsure.logs.base import (
+    RowFields,
+)
 from howsure.logs.file_formats import AddNote, decode_json, ignore_note, open_file, read_json, read_json_lines
+from howsure.logs.values import encode_text, format_choice, list_messages, parse_score
 
 #: Keys that a samples line has for every task.
 SAMPLE_KEYS = frozenset({"doc", "resps", "filtered_resps"})

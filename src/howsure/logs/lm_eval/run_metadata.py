@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import as_mapping, get_field
 from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
 from howsure.logs.settings import DECODING, list_conditions
+from howsure.logs.values import as_mapping, get_field
 
 #: Keys of a results json; that of lighteval has no configs.
 TOTALS_KEYS = frozenset({"results", "configs"})
