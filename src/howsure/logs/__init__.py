@@ -57,8 +57,8 @@ def find_reader(path: Path) -> LogReader | None:
     forms = _index_forms()
     for key in ("", *sorted(head.keys & forms.keys())):
         for program, form in forms[key]:
-            if form.matches(head) and (reader := get_reader(program)).recognises(head):
-                return reader
+            if form.matches(head):
+                return get_reader(program)
     return next((reader for place in _list_plugins().values() if (reader := _load(place)).recognises(head)), None)
 
 
@@ -72,7 +72,11 @@ def list_readers() -> Iterator[LogReader]:
 def get_reader(program: str) -> LogReader:
     """Return the reader of a program, by the name of its file in `specs/`."""
     spec = list_specs()[program]
-    return _load(spec.reader) if spec.reader else SpecReader(spec)
+    if not spec.reader:
+        return SpecReader(spec)
+    reader = _load(spec.reader)
+    reader.forms = spec.forms
+    return reader
 
 
 @cache

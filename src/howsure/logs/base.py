@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, TypedDict, Unpack, cast
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypedDict, Unpack, cast
 
 import msgspec
 
@@ -172,20 +172,30 @@ class QuestionDigest(NamedTuple):
         return not (self.is_choice and other.is_choice and is_same_text)
 
 
+class LogForm(Protocol):
+    """What a file may look like; see `spec.Form`."""
+
+    def matches(self, head: FileHead) -> bool:
+        """Return whether a file has this form."""
+
+
 class LogReader(ABC):
     """Reads the logs of one program.
 
-    A subclass sets `name` and implements `recognises`, `describe` and `read`. An instance holds no state.
+    A subclass implements `describe` and `read`; that of another package sets `name` and implements `recognises` too. An
+    instance holds no state.
     """
 
     name: str
     """Name of the program in messages, such as "Inspect"."""
+    forms: Sequence[LogForm] = ()
+    """The forms of its files, for programs of `specs/`."""
     has_answers_with_texts: ClassVar[bool] = False
     """Whether a log may keep answers that are read only together with the texts."""
 
-    @abstractmethod
     def recognises(self, head: FileHead) -> bool:
         """Return whether a file or folder is a log of this program, by its content and not by its name."""
+        return any(form.matches(head) for form in self.forms)
 
     def members(self, path: Path) -> Sequence[Path]:
         """Return the logs at a path: the path itself, or, for a file of totals, the files of its samples."""

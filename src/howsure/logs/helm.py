@@ -17,17 +17,8 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import (
-    UNSCORED,
-    LogInfo,
-    LogReader,
-    LogRow,
-    RowBuilder,
-    RowFields,
-    RowKey,
-    mark_missing,
-)
-from howsure.logs.file_formats import AddNote, FileHead, hash_file, ignore_note, open_file, read_json, read_json_array
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder, RowFields, RowKey, mark_missing
+from howsure.logs.file_formats import AddNote, hash_file, ignore_note, open_file, read_json, read_json_array
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import hash_text
 from howsure.store.manifest import ModelRecord
@@ -188,12 +179,6 @@ class HelmReader(LogReader):
     """Reads a run folder of HELM, one row for each completion."""
 
     name = "HELM"
-
-    def recognises(self, head: FileHead) -> bool:
-        """Return whether it is a folder with these files, or the stats within it."""
-        if head.kind == "folder":
-            return {_SPEC, _STATS} <= head.keys
-        return head.kind == "json" and {"instance_id", "train_trial_index", "stats"} <= head.keys
 
     def members(self, path: Path) -> Sequence[Path]:
         """Return the folder of the run."""

@@ -1,9 +1,8 @@
 """Read logs of lighteval: `details_TASK|SHOTS_DATE.parquet`, with the results json of the run.
 
 A row of the file is one question with its K completions and the metrics of all of them together: avg@n, pass@k. So
-with K = 1 a metric is the score of the generation, and with more it is the score of none. Three layouts are read:
-columns doc, model_response and metric; the same between underscores; and the flat one of 2023-24 (full_prompt,
-predictions, gold, metrics). Nested parts are structs, or text of JSON or of Python literals.
+with K = 1 a metric is the score of the generation, and with more it is the score of none. Its columns are doc,
+model_response and metric, perhaps between underscores, which are structs.
 
 Details are in `details/MODEL/DATE/`, totals in `results/MODEL/`. In a repository of details on the Hub, which has the
 model in its name, totals are above the folders with dates. Files in one folder are found too.
@@ -13,7 +12,6 @@ The record of `--columns` is a row: `doc.id`, `doc.specific.subject`.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections import Counter
@@ -24,16 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import (
-    UNSCORED,
-    LogInfo,
-    LogReader,
-    LogRow,
-    ReadOptions,
-    RowBuilder,
-    RowFields,
-    RowKey,
-)
+from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
 from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import as_mapping, format_choice, get_field, get_text, hash_text, list_messages, parse_score
@@ -42,8 +31,6 @@ from howsure.store.manifest import ModelRecord
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NESTED = frozenset({"doc", "model_response", "metric"})
-_FLAT = frozenset({"full_prompt", "predictions", "metrics"})
 #: Fields that are read of each part; token ids and logits, the largest part of a file, are never read.
 _LEAVES = {
     "doc": ("id", "task_name", "query", "choices", "gold_index", "num_samples"),
@@ -65,13 +52,6 @@ class LightevalReader(LogReader):
     """Reads details of lighteval, one row for each completion."""
 
     name = "lighteval"
-
-    def recognises(self, head: FileHead) -> bool:
-        """Return whether it has the columns of details, or is the results json that stands for those of its run."""
-        if head.kind == "json":
-            return head.keys >= _TOTALS_KEYS
-        names = {name.strip("_") for name in head.keys}
-        return head.kind == "parquet" and (names >= _NESTED or names >= _FLAT)
 
     def members(self, path: Path) -> Sequence[Path]:
         """Return the file itself; for a results json, the details of its run."""
@@ -196,63 +176,32 @@ def _read_records(path: Path, options: ReadOptions, note: AddNote) -> Iterator[_
     import pyarrow as pa
     from pyarrow import parquet
 
-    n_read, n_rows = 0, None
+    n_read = 0
     try:
         with parquet.ParquetFile(path) as file:
-            n_rows = file.metadata.num_rows
             for batch in file.iter_batches(batch_size=_BATCH, columns=_list_leaves(file.schema_arrow, options)):
                 for record in batch.to_pylist():
                     n_read += 1
-                    yield _convert_layout(record)
+                    yield {name.strip("_"): as_mapping(value) for name, value in record.items()}
+            if n_read != file.metadata.num_rows:
+                note("log-counts-differ", stated=file.metadata.num_rows, what="questions", own=n_read)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         why = " ".join(str(error).split())[:120]
         if not n_read:
             raise InputError(f"cannot be read: {why}", where=str(path), remedy="is the file complete?") from error
         note("log-breaks-off", n_read, file=path.name, why=why)
-    else:
-        if n_read != n_rows:
-            note("log-counts-differ", stated=n_rows, what="questions", own=n_read)
 
 
 def _list_leaves(schema: pa.Schema, options: ReadOptions) -> list[str]:
-    """Return the leaves to read; a part that is text is read completely."""
-    leaves = []
-    fields = set(options.columns.values())
+    """Return the leaves to read: those of the metrics, and of the other parts those that are needed."""
+    leaves: list[str] = []
     for column in schema:
         name = column.name.strip("_")
-        if name not in _LEAVES or not hasattr(column.type, "fields") or not column.type.num_fields:
-            leaves.append(column.name)
-            continue
-        wanted = {f"{name}.{leaf}" for leaf in _LEAVES[name]} - (frozenset() if options.texts else _TEXTS)
-        wanted |= {field for field in fields if field.startswith(f"{name}.")}
-        leaves += [f"{column.name}.{field.partition('.')[2]}" for field in sorted(wanted)]
+        wanted = {f"{name}.{leaf}" for leaf in _LEAVES.get(name, ())} - (frozenset() if options.texts else _TEXTS)
+        wanted |= {field for field in options.columns.values() if field.startswith(f"{name}.")}
+        parts = [f"{column.name}.{field.partition('.')[2]}" for field in sorted(wanted)]
+        leaves += parts if name in _LEAVES else [column.name]
     return leaves
-
-
-def _convert_layout(row: _Record) -> _Record:
-    """Return a row in the current layout."""
-    record = {name.strip("_"): _parse_literal(value) for name, value in row.items()}
-    if "model_response" not in record:
-        predictions = record.get("predictions")
-        answers = predictions if isinstance(predictions, list) else [predictions]
-        is_text = all(isinstance(text, str) or text is None for text in answers)
-        record["model_response"] = {"input": record.get("full_prompt"), "text" if is_text else "logprobs": answers}
-        record["doc"] = {name: record.get(name) for name in ("choices", "gold_index", "gold")}
-        record["doc"] |= {"query": record.get("example") or record.get("full_prompt"), "id": record.get("sample_id")}
-        record["metric"] = record.get("metrics")
-    return record
-
-
-def _parse_literal(value: Any) -> Any:
-    """Return the value of a nested part that was written as text: JSON, or a Python literal, which is not evaluated."""
-    if not isinstance(value, str) or value[:1] not in ("{", "["):
-        return value
-    for parse in (msgspec.json.decode, ast.literal_eval):
-        try:
-            return parse(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return value
 
 
 def _list_completions(record: _Record) -> list[object]:
@@ -274,7 +223,7 @@ def _parse_prompt(record: _Record) -> RowFields:
     choices = [str(text).strip() for text in texts] if isinstance(texts, list) else []
     is_choice = not _list_completions(record)
     indices = [index for index in _list_gold_indices(doc) if 0 <= index < len(choices)]
-    prompt = _parse_literal(get_field(record, "model_response.input") or doc.get("query"))
+    prompt = get_field(record, "model_response.input") or doc.get("query")
     if not (isinstance(prompt, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in prompt)):
         prompt = str(prompt) if prompt else None
     return {

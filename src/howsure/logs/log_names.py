@@ -26,14 +26,7 @@ from howsure.logs.base import DigestPart, LogInfo, LogReader, LogRow, QuestionDi
 from howsure.logs.identical_texts import DIFFERING_SHARE, N_FEWEST
 from howsure.logs.settings import DECODING, is_harmless
 from howsure.notes import Note
-from howsure.rows.naming import (
-    FileFacts,
-    Layout,
-    format_settings,
-    label_by_settings,
-    list_differing,
-    name_files,
-)
+from howsure.rows.naming import FileFacts, Layout, format_settings, label_by_settings, list_differing, name_files
 from howsure.store.manifest import Manifest, ModelRecord
 
 __all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models", "label_run_models"]

@@ -58,14 +58,14 @@ def list_results(records: Records, shared: Shared, path: Path, build: RowBuilder
     # In the order of the file, whichever of its runs counts.
     last_results = [result for place, result in enumerate(results) if last[result["$row"] or place] is result]
     replaying = _find_replaying(results)
-    counted = list(_drop_replays(last_results, replaying, build))
-    if n := sum(one["$unscored"] for one in counted):
+    without_replays = list(_drop_replays(last_results, replaying, build))
+    if n := sum(one["$unscored"] for one in without_replays):
         build.note("log-no-assertion", n)
-    _note_collisions(counted, get_field(file, "runtimeOptions.repeat"), build)
+    _note_collisions(without_replays, get_field(file, "runtimeOptions.repeat"), build)
     prompts = get_field(file, "results.prompts")
     shared["$means"] = {} if replaying else {name: _find_mean(prompts, name) for name in ("score", "success")}
     shared["$prompts"] = sorted(set(variants.values()))
-    yield from counted
+    yield from without_replays
 
 
 def _parse_result(record: Record, build: RowBuilder) -> dict[str, Any] | None:

@@ -302,11 +302,7 @@ class SpecReader(LogReader):
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.name = spec.name
-
-    def recognises(self, head: FileHead) -> bool:
-        """Return whether the file has one of the forms."""
-        return any(form.matches(head) for form in self.spec.forms)
+        self.name, self.forms = spec.name, spec.forms
 
     def members(self, path: Path) -> Sequence[Path]:
         """Return the log itself, or what the function `members` of the description finds at a path."""

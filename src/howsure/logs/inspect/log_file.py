@@ -7,6 +7,7 @@ object.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -401,6 +402,15 @@ class EvalLog(InspectLog):
     def _sample_names(self) -> Iterator[str]:
         """Yield the names of the members that are samples."""
         return (name for name in self._zip.names if name.startswith("samples/") and name.endswith(".json"))
+
+
+def is_log(head: FileHead) -> bool:
+    """Return whether a zip file has the header of a log, also where its table of contents is lost."""
+    names = head.keys
+    if not names:
+        with contextlib.suppress(InputError), ZipArchive(head.path) as archive:
+            names = frozenset(archive.names)
+    return bool({"header.json", "_journal/start.json"} & names)
 
 
 def open_log(path: Path) -> InspectLog:

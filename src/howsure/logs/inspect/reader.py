@@ -38,7 +38,6 @@ from howsure.logs.base import (
     RowKey,
     digest_text,
 )
-from howsure.logs.file_formats import FileHead
 from howsure.logs.identical_texts import N_COMPARED
 from howsure.logs.inspect.log_file import (
     InspectLog,
@@ -61,7 +60,6 @@ from howsure.logs.inspect.samples import (
     resolve_attachment,
     score_sample,
 )
-from howsure.logs.inspect.zip_file import ZipArchive
 from howsure.logs.settings import DECODING, list_conditions
 from howsure.logs.values import as_mapping
 from howsure.store.manifest import ModelRecord
@@ -87,14 +85,6 @@ class InspectReader(LogReader):
 
     name = "Inspect"
     has_answers_with_texts = True
-
-    def recognises(self, head: FileHead) -> bool:
-        """Return whether it has the members of the zip file, or the first keys of the JSON object."""
-        if head.kind == "json":
-            return {"eval", "plan", "status"} <= head.keys or {"eval", "version", "status"} <= head.keys
-        return head.kind == "zip" and bool(
-            {"header.json", "_journal/start.json"} & (head.keys or _recover_members(head.path))
-        )
 
     def describe(self, path: Path) -> LogInfo:
         """Return task, data set, model and settings, from the header."""
@@ -330,15 +320,6 @@ def _decode_field(data: msgspec.Raw) -> Any:
         return decode_record(data, Any)
     except ValueError:
         return None
-
-
-def _recover_members(path: Path) -> set[str]:
-    """Return the names of the members of a zip file whose table of contents is lost."""
-    try:
-        with ZipArchive(path) as archive:
-            return set(archive.names)
-    except InputError:
-        return set()
 
 
 def _name_benchmark(log: InspectLog) -> str:

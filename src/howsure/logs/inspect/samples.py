@@ -9,12 +9,7 @@ from typing import Any
 
 import msgspec
 
-from howsure.logs.base import (
-    UNSCORED,
-    RowBuilder,
-    RowFields,
-    mark_missing,
-)
+from howsure.logs.base import UNSCORED, RowBuilder, RowFields, mark_missing
 from howsure.logs.inspect.log_file import InspectLog, Message, Sample, SampleOutput, SampleScore, SampleSummary
 from howsure.logs.values import parse_score
 

@@ -34,7 +34,16 @@ from howsure.logs.base import (
     RowKey,
     digest_text,
 )
-from howsure.logs.file_formats import DECODE_ERRORS, AddNote, FileHead, decode_json, ignore_note, read_json
+from howsure.logs.file_formats import (
+    DECODE_ERRORS,
+    AddNote,
+    FileHead,
+    decode_json,
+    hash_file,
+    ignore_note,
+    read_json,
+    read_records,
+)
 from howsure.logs.lm_eval.records import (
     BYPASS,
     SAMPLE_KEYS,
@@ -44,7 +53,6 @@ from howsure.logs.lm_eval.records import (
     most_likely_choice,
     parse_prompt,
     parse_replies,
-    read_file,
     read_lines,
 )
 from howsure.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, Totals, find_run
@@ -78,10 +86,6 @@ class LmEvalReader(LogReader):
 
     name = "lm-evaluation-harness"
 
-    def recognises(self, head: FileHead) -> bool:
-        """Return whether it is samples, or a results json, which has them inside or stands for those beside it."""
-        return head.kind == "json" and (head.keys >= SAMPLE_KEYS or head.keys >= TOTALS_KEYS)
-
     def members(self, path: Path) -> Sequence[Path]:
         """Return the file itself; for a results json without samples, the samples files of its run."""
         keys = FileHead(path).keys
@@ -111,9 +115,8 @@ class LmEvalReader(LogReader):
             scorers = dict.fromkeys(own_run.scorers or _sort_scorers(parts[0].survey(), own_run))
         runs = [part.run for part in parts]
         first = runs[0]
-        identities = [
-            run.identify(run.task_hash or part.survey().task_hash) for part, run in zip(parts, runs, strict=True)
-        ]
+        digest = hash_file(path)
+        identities = [run.identify(digest) for run in runs]
         generations = max([1, *(run.repeats for run in runs)])
         model = ModelRecord(name=first.model, kind=self.name, settings=first.settings, generations=generations)
         return LogInfo(
@@ -170,8 +173,7 @@ class LmEvalReader(LogReader):
 def _list_parts(path: Path, note: AddNote) -> list[_Part]:
     """Return the task of a samples file, or the tasks of a results json with samples inside."""
     if _SAMPLES not in FileHead(path).keys:
-        read = partial(read_file, path)
-        return [_Part(find_run(path, lambda: SampleSurvey(read(ignore_note)).task_hash, note), read)]
+        return [_Part(find_run(path, note), partial(read_records, path, Line))]
     totals, inside = read_json(path, Totals), read_json(path, _Inside).samples
     if not any(inside.values()):
         raise InputError("these are totals without samples", where=str(path), remedy="run lm-eval with --log_samples")

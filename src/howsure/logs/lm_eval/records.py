@@ -6,28 +6,20 @@ needed for the scores.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from howsure.logs.base import (
-    RowFields,
-)
-from howsure.logs.file_formats import AddNote, decode_json, ignore_note, open_file, read_json, read_json_lines
+from howsure.logs.base import RowFields
+from howsure.logs.file_formats import AddNote, decode_json, ignore_note
 from howsure.logs.values import encode_text, format_choice, list_messages, parse_score
 
 #: Keys that a samples line has for every task.
 SAMPLE_KEYS = frozenset({"doc", "resps", "filtered_resps"})
 #: The metric of runs that only predicted.
 BYPASS = "bypass"
-#: Most choices, which are lettered.
-MAX_CHOICES = 26
-_LETTER = re.compile(r"\(?([A-Z])[).]?")
 _FIXED_KEYS = SAMPLE_KEYS | {
     *("doc_id", "target", "arguments", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash"),
 }
@@ -45,13 +37,6 @@ class DocumentId(NamedTuple):
         """Return the hash, which does not shift with the documents that were left out; else the number."""
         text = decode_json(self.hash)
         return text if isinstance(text, str) and text else bytes(self.id).decode(errors="replace").strip('"')
-
-
-def read_file(path: Path, note: AddNote) -> Iterator[Line]:
-    """Yield the lines of a file, which was one array until version 0.4.2."""
-    with open_file(path) as file:
-        is_array = file.read(1) == b"["
-    return iter(read_json(path, list[Line])) if is_array else read_json_lines(path, Line, note)
 
 
 def read_lines(lines: Iterable[Line], note: AddNote) -> Iterator[tuple[DocumentId, str, Line]]:
@@ -89,25 +74,19 @@ class SampleSurvey:
         Number of documents under any filter.
     is_unscored
         Whether the run only predicted.
-    task_hash
-        The harness's hash of the task: of the hashes of all lines.
     """
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self.lines: dict[str, Counter[DocumentId]] = {}
         documents: dict[DocumentId, DocumentId] = {}
         self.metrics: Counter[tuple[str, str]] = Counter()
-        hashes = hashlib.sha256()
         for document, name, line in read_lines(lines, ignore_note):
             self.lines.setdefault(name, Counter())[documents.setdefault(document, document)] += 1
-            for part in ("doc_hash", "prompt_hash", "target_hash"):
-                hashes.update(bytes(line.get(part, b'""'))[1:-1])
             for metric in _list_metrics(line):
                 self.metrics[name, metric] += _is_number(line.get(metric))
         self.is_unscored = BYPASS in {metric for _, metric in self.metrics}
         self.metrics = +self.metrics  # those that are a number somewhere
         self.n_questions = len(documents)
-        self.task_hash = hashes.hexdigest()
 
 
 def _list_metrics(line: Line) -> Sequence[str]:
@@ -145,9 +124,7 @@ def parse_prompt(line: Line) -> RowFields:
     choices = _parse_choices(requests)
     target = decode_json(line.get("target"))
     target = None if target is None else encode_text(target)
-    if not choices and len(requests) == 1:
-        choices, target = _parse_document_choices(decode_json(line.get("doc")), target)
-    elif choices and target is not None:
+    if choices and target is not None:
         # A number is an index even where it is a choice as well: so the harness reads it.
         if target in (numbers := list(map(str, range(len(choices))))):
             target = format_choice(numbers.index(target))
@@ -173,33 +150,6 @@ def _parse_choices(requests: Sequence[Any]) -> tuple[str, ...]:
     contexts, continuations = zip(*pairs, strict=True)
     choices = contexts if len(set(continuations)) == 1 else continuations
     return tuple(text.strip() for text in choices)
-
-
-def _parse_document_choices(document: object, target: str | None) -> tuple[tuple[str, ...], str | None]:
-    """Return the choices that the document of a generated answer has, and the target as a letter if it is one of them.
-
-    The choices are `choices` or `options`, a list of texts or `{text: [...], label: [...]}`. A target that may be an
-    index as well as the text of a choice stays as it is.
-    """
-    listed = (document.get("choices") or document.get("options")) if isinstance(document, dict) else None
-    labels: object = None
-    if isinstance(listed, dict):
-        labels, listed = listed.get("label"), listed.get("text")
-    if not isinstance(listed, list) or not 2 <= len(listed) <= MAX_CHOICES:
-        return (), target
-    if not all(isinstance(text, str) and text.strip() for text in listed):
-        return (), target
-    choices = tuple(text.strip() for text in listed)
-    if target is None or len(set(choices)) < len(choices):
-        return (() if len(set(choices)) < len(choices) else choices), target
-    text = target.strip()
-    if isinstance(labels, list) and text in (names := list(map(str, labels))):
-        return choices, format_choice(names.index(text))
-    if text in choices and not text.isdigit():
-        return choices, format_choice(choices.index(text))
-    letter = _LETTER.fullmatch(text)
-    is_letter = letter is not None and ord(letter[1]) - ord("A") < len(choices)
-    return choices, letter[1] if letter is not None and is_letter else target
 
 
 def _parse_messages(context: Any) -> tuple[dict[str, str], ...] | None:

@@ -1,14 +1,13 @@
 """Find the run of lm-evaluation-harness that a file of samples belongs to: its results json, task, model and settings.
 
-A samples file names neither its task nor its model. `task_hashes` of the results json are hashes of the hashes of all
-rows, so that a renamed file is found by its content; the name is tried first because it is faster.
+A samples file names neither its task nor its model; its name has the task and the date of its results json.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
+from howsure.logs.file_formats import AddNote, FileHead, read_json
 from howsure.logs.settings import DECODING, list_conditions
-from howsure.logs.values import as_mapping, get_field
+from howsure.logs.values import as_mapping, get_field, hash_text
 
 #: Keys of a results json; that of lighteval has no configs.
 TOTALS_KEYS = frozenset({"results", "configs"})
@@ -40,7 +39,6 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     config: Any = None
     versions: Any = None
     n_samples: Any = msgspec.field(name="n-samples", default=None)
-    task_hashes: Any = None
     n_shot: Any = msgspec.field(name="n-shot", default=None)
     system_instruction: Any = None
     fewshot_as_multiturn: Any = None
@@ -69,8 +67,6 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals | None = None
     date: str = ""
     """The date in the name of the file."""
-    is_of_date: bool = True
-    """Whether the results json is that of this date."""
 
     @property
     def config(self) -> Mapping[str, object]:
@@ -155,12 +151,6 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
         return as_mapping(self.totals.results.get(self.task)).get(f"{metric},{filter_name}")
 
     @property
-    def task_hash(self) -> str:
-        """The harness's hash of the rows of the file; empty where it is not stated."""
-        text = as_mapping(self.totals.task_hashes).get(self.task) if self.totals else None
-        return text if isinstance(text, str) else ""
-
-    @property
     def source(self) -> dict[str, object]:
         """The metadata of the source of the benchmark."""
         version = as_mapping(self.totals.versions).get(self.task) if self.totals else None
@@ -177,69 +167,41 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
         day, _, clock = self.date.partition("T")
         return f"{day}T{clock.replace('-', ':')}" if clock else ""
 
-    def identify(self, task_hash: str) -> str:
-        """Return a hash of what identifies the run, since the harness makes no id."""
-        dates = (self.totals.date if self.totals else "", "" if self.is_of_date else self.date)
-        parts = [self.task, self.model, task_hash, dates, self.settings]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    def identify(self, digest: str) -> str:
+        """Return a hash of what identifies the run, since the harness makes no id; `digest` is that of the file."""
+        return hash_text(self.task, self.model, digest, repr(self.totals and self.totals.date), repr(self.settings))
 
 
-def find_run(path: Path, task_hash: Callable[[], str], note: AddNote) -> LmEvalRun:
-    """Return the run of a samples file.
-
-    Parameters
-    ----------
-    path
-        The samples file.
-    task_hash
-        Returns the harness's hash of the rows of the file; called only where the name does not determine the run.
-    note
-        Function that takes the notes on metadata that had to be guessed.
-    """
+def find_run(path: Path, note: AddNote) -> LmEvalRun:
+    """Return the run of a samples file, by its name and the results json beside it; what has to be guessed is noted."""
     match = _FILE_NAME.fullmatch(path.name)
     task, date = (match["task"], match["date"]) if match else ("", "")
     for totals in _read_totals(path.parent, f"*{date}.json*") if match else ():
         if task in totals.configs or task in totals.results:
             return LmEvalRun(task=task, model=totals.find_model(path, note), totals=totals, date=date)
-    candidates = list(_read_totals(path.parent, "*"))
-    matches = [(totals, task) for totals in candidates if match and task in totals.configs]
-    if candidates and len(matches) != 1:
-        own_hash = task_hash()
-        hashes = [
-            (totals, name, stated) for totals in candidates for name, stated in as_mapping(totals.task_hashes).items()
-        ]
-        matches = [(totals, name) for totals, name, stated in hashes if stated == own_hash] or matches
-    if not matches and len(candidates) == 1 and len(candidates[0].configs) == 1:
-        matches = [(candidates[0], next(iter(candidates[0].configs)))]
-    if len({(totals.find_model(path, ignore_note), name) for totals, name in matches}) == 1:
-        totals, name = matches[0]
-        if len(matches) > 1:
-            note("log-metadata", what=f"{len(matches)} results json could be its own: settings are read from the first")
-        elif date:
-            note(
-                "log-metadata", what="no results json of its date lies beside it: settings are read from the only other"
-            )
-        is_of_date = len(matches) == 1 and not date
-        model = totals.find_model(path, note)
-        return LmEvalRun(task=name, model=model, totals=totals, date=date, is_of_date=is_of_date)
+    each = list(_read_totals(path.parent, "*"))
+    candidates = [totals for totals in each if task in totals.configs or (not task and len(totals.configs) == 1)]
+    if len(candidates) == 1:
+        (totals,) = candidates
+        if date:
+            what = "no results json of its date lies beside it: settings are read from the only other"
+            note("log-metadata", what=what)
+        task = task or next(iter(totals.configs))
+        return LmEvalRun(task=task, model=totals.find_model(path, note), totals=totals, date=date)
     task = task or path.name.removesuffix(".gz").removesuffix(".jsonl").removeprefix("samples_")
     model = path.resolve().parent.name or "model"
-    why = f"{len(matches)} results json could be its own" if matches else "no results json of it lies beside it"
+    why = f"{len(candidates)} results json could be its own" if candidates else "no results json of it lies beside it"
     note("log-metadata", what=f"{why}: the benchmark {task!r} is the file's name, the model {model!r} its folder's")
-    return LmEvalRun(task=task, model=model, date=date, is_of_date=False)
+    return LmEvalRun(task=task, model=model, date=date)
 
 
 def _read_totals(folder: Path, pattern: str) -> Iterator[Totals]:
     """Yield every results json of a folder, without damaged ones and those of other programs."""
     for file in sorted(folder.glob(pattern)):
-        if ".jsonl" in file.suffixes or not file.is_file():
-            continue
         head = FileHead(file)
-        if head.kind == "json" and head.keys >= TOTALS_KEYS:
-            try:
+        if ".jsonl" not in file.suffixes and head.kind == "json" and head.keys >= TOTALS_KEYS:
+            with contextlib.suppress(InputError):
                 yield read_json(file, Totals)
-            except InputError:
-                continue
 
 
 def _list(value: Any) -> list[Any]:
