@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -51,8 +50,6 @@ class SampleSummary(msgspec.Struct):
     id: int | str
     epoch: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1
     scores: dict[str, SampleScore] | None = None
-    score: SampleScore | None = None
-    """The only score in logs before 2024; it has no name of a scorer."""
     model_usage: dict[str, Usage] | None = None
     error: Any = None
     limit: Any = None
@@ -226,8 +223,8 @@ class _JsonLogContent(Header):
     samples: list[msgspec.Raw] | None = None
 
 
-class InspectLog(ABC):
-    """An opened log.
+class InspectLog:
+    """An opened log, by its content: an `.eval` log, finished or not, or a `.json` log.
 
     Attributes
     ----------
@@ -239,6 +236,11 @@ class InspectLog(ABC):
         Codes of notes on data that are damaged or lost.
     n_repeated, n_lost
         Number of samples that the log has twice, and of damaged samples that cannot be read at all.
+
+    Raises
+    ------
+    InputError
+        When neither its header nor the journal of its start can be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -247,7 +249,18 @@ class InspectLog(ABC):
         self.header: Header
         self.summaries: dict[SampleKey, SampleSummary] = {}
         self.n_repeated = self.n_lost = 0
+        #: The name of the member with a sample, or the sample itself.
+        self._samples: dict[SampleKey, str | msgspec.Raw] = {}
+        self._summary_names: list[str] = []
         self._closing = ExitStack()
+        with ExitStack() as closing_after_errors:
+            closing_after_errors.callback(self._closing.close)
+            if FileHead(path).kind == "zip":
+                self._zip = self._closing.enter_context(ZipArchive(path))
+                self._read_zip()
+            else:
+                self._read_json()
+            closing_after_errors.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -255,153 +268,106 @@ class InspectLog(ABC):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._closing.close()
 
-    @abstractmethod
-    def read_raw(self, key: SampleKey) -> bytes | msgspec.Raw | None:
-        """Return a sample as JSON; None where it is lost."""
-
-    @abstractmethod
-    def read_texts(self) -> Iterator[SampleTexts]:
-        """Yield the texts of the question of each sample."""
-
-    @abstractmethod
-    def read_header(self) -> dict[str, object]:
-        """Return the header as it was written."""
-
     def read(self, key: SampleKey, shape: type[T]) -> T | None:
         """Return a complete sample; None where it is lost or damaged."""
+        place = self._samples.get(key)
         try:
-            data = self.read_raw(key)
-            return None if data is None else decode_record(data, shape)
+            return None if place is None else decode_record(self._read_member(place), shape)
         except (InputError, ValueError):
             return None
-
-    def _add(self, summary: SampleSummary) -> None:
-        """Add a summary; the last one of a key replaces the first in its place."""
-        self.n_repeated += summary.key in self.summaries
-        self.summaries[summary.key] = summary
-
-
-class JsonLog(InspectLog):
-    """A `.json` log: one object."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        try:
-            with open_file(path) as file:
-                self._data = file.read()
-            self.header = content = decode_record(self._data, _JsonLogContent)
-        except (OSError, EOFError, ValueError) as error:
-            raise _unreadable(path, error) from error
-        self._samples: dict[SampleKey, msgspec.Raw] = {}
-        for data in content.samples or ():
-            try:
-                summary = decode_record(data, SampleSummary)
-            except ValueError:
-                self.n_lost += 1
-                continue
-            self._add(summary)
-            self._samples[summary.key] = data
-
-    def read_raw(self, key: SampleKey) -> msgspec.Raw:
-        """Return a sample as JSON."""
-        return self._samples[key]
-
-    def read_texts(self) -> Iterator[SampleTexts]:
-        """Yield the texts of the question of each sample."""
-        yield from (decode_record(data, SampleTexts) for data in self._samples.values())
-
-    def read_header(self) -> dict[str, object]:
-        """Return the header as it was written."""
-        return {"eval": decode_record(decode_record(self._data, dict[str, msgspec.Raw])["eval"], dict[str, object])}
-
-
-class EvalLog(InspectLog):
-    """An `.eval` log: a zip file, finished or not."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._zip = self._closing.enter_context(ZipArchive(path))
-        try:
-            self._read_header()
-            self._read_summaries()
-            self._read_members()
-        except BaseException:
-            self._closing.close()
-            raise
-        if self._zip.is_recovered:
-            self.notes.append("log-end-lost")
-
-    def read_raw(self, key: SampleKey) -> bytes | None:
-        """Return a sample as JSON."""
-        name = self._names.get(key)
-        return None if name is None else self._zip.read(name)
 
     def read_texts(self) -> Iterator[SampleTexts]:
         """Yield the texts of the question of each sample that has a summary."""
         for name in self._summary_names:
             yield from decode_record(self._zip.read(name), list[SampleTexts])
+        for data in self._samples.values():
+            if not isinstance(data, str):
+                yield decode_record(data, SampleTexts)
 
-    def read_header(self) -> dict[str, object]:
-        """Return the header as it was written."""
-        return decode_record(self._header_data, dict[str, object])
+    def read_task(self) -> dict[str, object]:
+        """Return the field `eval` of the header as it was written."""
+        return decode_record(decode_record(self._header_data, dict[str, msgspec.Raw])["eval"], dict[str, object])
 
-    def _read_header(self) -> None:
-        """Read the header, or else the journal of the start."""
+    def _read_member(self, place: str | msgspec.Raw) -> bytes | msgspec.Raw:
+        """Return the JSON at a place."""
+        return self._zip.read(place) if isinstance(place, str) else place
+
+    def _add(self, data: bytes | msgspec.Raw, place: str | msgspec.Raw) -> None:
+        """Add a sample without a summary."""
+        try:
+            summary = decode_record(data, SampleSummary)
+        except ValueError:
+            self.n_lost += 1
+        else:
+            self._add_summary(summary)
+            self._samples[summary.key] = place
+
+    def _add_summary(self, summary: SampleSummary) -> None:
+        """Add a summary; the last one of a key replaces the first in its place."""
+        self.n_repeated += summary.key in self.summaries
+        self.summaries[summary.key] = summary
+
+    def _read_json(self) -> None:
+        """Read a log that is one object."""
+        try:
+            with open_file(self.path) as file:
+                self._header_data = file.read()
+            self.header = content = decode_record(self._header_data, _JsonLogContent)
+        except (OSError, EOFError, ValueError) as error:
+            raise _unreadable(self.path, error) from error
+        for data in content.samples or ():
+            self._add(data, data)
+
+    def _read_zip(self) -> None:
+        """Read the header or the journal of the start, the summaries at the end or in the journal, and find samples."""
         fault: Exception | None = None
         for name in ("header.json", "_journal/start.json"):
             if name in self._zip:
                 try:
                     self._header_data = self._zip.read(name)
                     self.header = decode_record(self._header_data, Header)
+                    break
                 except (InputError, ValueError) as error:
                     fault = error
-                    continue
-                if fault is not None:
-                    self.notes.append("log-header-lost")
-                return
-        raise _unreadable(self.path, fault or ValueError("there is no header"))
-
-    def _read_summaries(self) -> None:
-        """Read the list at the end, or else the journal; samples in neither are found by `_read_members`."""
-        self._summary_names: list[str] = []
-        if not self._read_summary_list("summaries.json"):
+        else:
+            raise _unreadable(self.path, fault or ValueError("there is no header"))
+        if fault is not None:
+            self.notes.append("log-header-lost")
+        if not self._read_summaries("summaries.json"):
             matches = [match for match in map(_JOURNAL.fullmatch, self._zip.names) if match]
             for match in sorted(matches, key=lambda match: int(match[1])):
-                self._read_summary_list(match[0])
+                self._read_summaries(match[0])
+        self._find_samples()
+        if self._zip.is_recovered:
+            self.notes.append("log-end-lost")
 
-    def _read_summary_list(self, name: str) -> bool:
+    def _read_summaries(self, name: str) -> bool:
         """Add the summaries of a member; return whether it could be read."""
-        if name not in self._zip:
-            return False
         try:
-            data = self._zip.read(name)
-            for summary in decode_record(data, list[SampleSummary]):
-                self._add(summary)
+            summaries = decode_record(self._zip.read(name), list[SampleSummary]) if name in self._zip else None
         except (InputError, ValueError):
             return False
+        if summaries is None:
+            return False
+        for summary in summaries:
+            self._add_summary(summary)
         self._summary_names.append(name)
         return True
 
-    def _read_members(self) -> None:
+    def _find_samples(self) -> None:
         """Find the member of each sample, and add the samples without a summary."""
         key_of = {f"samples/{key[0]}_epoch_{key[1]}.json": key for key in self.summaries}
-        self._names: dict[SampleKey, str] = {}
-        for name in self._sample_names():
-            key = key_of.get(name)
-            if key is None:
+        for name in self._zip.names:
+            if name in key_of:
+                self._samples[key_of[name]] = name
+            elif name.startswith("samples/") and name.endswith(".json"):
                 try:
-                    summary = decode_record(self._zip.read(name), SampleSummary)
-                except (InputError, ValueError):
+                    data = self._zip.read(name)
+                except InputError:
                     self.n_lost += 1
-                    continue
-                key = summary.key
-                self._add(summary)
-            self._names[key] = name
+                else:
+                    self._add(data, name)
         self.n_repeated = max(self.n_repeated, sum(name.startswith("samples/") for name in self._zip.replaced))
-
-    def _sample_names(self) -> Iterator[str]:
-        """Yield the names of the members that are samples."""
-        return (name for name in self._zip.names if name.startswith("samples/") and name.endswith(".json"))
 
 
 def is_log(head: FileHead) -> bool:
@@ -411,17 +377,6 @@ def is_log(head: FileHead) -> bool:
         with contextlib.suppress(InputError), ZipArchive(head.path) as archive:
             names = frozenset(archive.names)
     return bool({"header.json", "_journal/start.json"} & names)
-
-
-def open_log(path: Path) -> InspectLog:
-    """Open the log at a path, by its content.
-
-    Raises
-    ------
-    InputError
-        When neither its header nor the journal of its start can be read.
-    """
-    return EvalLog(path) if FileHead(path).kind == "zip" else JsonLog(path)
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

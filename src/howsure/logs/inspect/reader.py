@@ -1,8 +1,7 @@
 """Read logs of Inspect: `.eval`, `.json`, and incomplete files of a run that was stopped.
 
-A generation is an epoch of a sample. Where a request has C completions (`num_choices`), Inspect scores the first one
-and keeps the others. Completion i from 0 of epoch e is generation (e - 1) C + i + 1 throughout the log, and the others
-are unscored. Summaries do not state how many there are: where C > 1, each complete sample is read.
+A generation is an epoch of a sample. Where a request has several completions (`num_choices`), Inspect scores the first
+one, and the others are not read.
 
 Without texts, the summaries are read. They shorten an answer of more than 1,000 characters, turn its whitespace into
 single spaces, and do not state why a model stopped. So the statuses "length" and "filtered" occur with texts only,
@@ -18,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,26 +39,25 @@ from howsure.logs.base import (
 from howsure.logs.identical_texts import N_COMPARED
 from howsure.logs.inspect.log_file import (
     InspectLog,
-    OutputChoice,
     Sample,
     SampleKey,
     SampleOutput,
     SampleSummary,
+    Usage,
     decode_record,
-    open_log,
 )
 from howsure.logs.inspect.samples import (
     ScorerPlace,
-    as_text,
-    completion_of,
     find_grades,
     first_messages,
     list_scorers,
-    prompt_fields,
+    read_completion,
     resolve_attachment,
     score_sample,
+    text_fields,
 )
 from howsure.logs.settings import DECODING, list_conditions
+from howsure.logs.spec_functions import time
 from howsure.logs.values import as_mapping
 from howsure.store.manifest import ModelRecord
 
@@ -88,7 +85,7 @@ class InspectReader(LogReader):
 
     def describe(self, path: Path) -> LogInfo:
         """Return task, data set, model and settings, from the header."""
-        with open_log(path) as log:
+        with InspectLog(path) as log:
             spec = log.header.eval
             n_epochs = max([spec.epochs, *(epoch for _, epoch in log.summaries)])
             model = ModelRecord(
@@ -96,7 +93,7 @@ class InspectReader(LogReader):
                 kind=self.name,
                 base_url=spec.model_base_url or "",
                 settings=_list_settings(log),
-                generations=n_epochs * _count_choices(log),
+                generations=n_epochs,
             )
             source: dict[str, object] = {
                 "dataset": spec.dataset.name,
@@ -123,71 +120,42 @@ class InspectReader(LogReader):
 
     def list_samples(self, path: Path) -> dict[tuple[str, int], str]:
         """Return the unique id of each sample; a run that is continued copies the samples that are complete."""
-        with open_log(path) as log:
+        with InspectLog(path) as log:
             return {key: str(summary.uuid or "") for key, summary in log.summaries.items()}
 
     def digest_questions(self, path: Path, options: ReadOptions) -> dict[tuple[str, str, str], QuestionDigest]:
         """Return digests of all questions, from the summaries, and of the prompts of two of them."""
         if options.columns:
             return super().digest_questions(path, options)
-        with open_log(path) as log:
+        with InspectLog(path) as log:
             return _digest_samples(log)
 
     def read(self, path: Path, build: RowBuilder) -> Iterator[LogRow]:
         """Yield each generation, in the order in which the samples ended."""
-        with open_log(path) as log:
+        with InspectLog(path) as log:
             _note_state(log, build)
             scorers = list_scorers(log)
             needs_scorer = scorers or build.options.scorer is not None
             scorer = scorers[build.choose_scorer(list(scorers))] if needs_scorer else None
             _expect_mean(log, scorer, build)
             columns, grades = _Columns(log, build), find_grades(log, scorer)
-            n_choices = _count_choices(log)
-            needs_sample = build.texts or n_choices > 1
-            shape = Sample if build.texts else SampleOutput
-            for sample_key, summary in log.summaries.items():
-                if sample_key in build.options.superseded:
+            for key, summary in log.summaries.items():
+                if key in build.options.superseded:
                     build.note("log-superseded", 1)
                     continue
-                sample = log.read(sample_key, shape) if needs_sample else None
-                if needs_sample and sample is None:
+                sample = log.read(key, Sample) if build.texts else None
+                if build.texts and sample is None:
                     build.note("log-texts-lost", 1)
-                score, answer = score_sample(sample or summary, scorer, build, grades=grades)
-                prompt = prompt_fields(sample) if isinstance(sample, Sample) else RowFields()
-                fields: RowFields = {**prompt, **score, "answer": answer}
-                key = columns.key(sample_key)
-                yield from _read_choices(log, key, sample_key, sample or summary, n_choices, build, fields)
-            if not needs_sample:
+                fields = score_sample(sample or summary, scorer, build, grades=grades)
+                fields |= _usage_fields(sample or summary, log.header.eval.model)
+                fields |= text_fields(sample) if sample else {}
+                fields["status"] = _status_at_end(fields["status"], sample or summary, fields.get("finish_reason"))
+                if sample and len(sample.output.choices) > 1:
+                    build.note("log-extra", len(sample.output.choices) - 1, completions=1)
+                text = read_completion(sample) if sample else None
+                yield build.row(columns.key(key), completion=text, generation=key[1], **fields)
+            if not build.texts:
                 _compare_texts(log, build)
-
-
-def _read_choices(
-    log: InspectLog,
-    key: RowKey,
-    sample_key: SampleKey,
-    sample: SampleSummary,
-    n_choices: int,
-    build: RowBuilder,
-    fields: RowFields,
-) -> Iterator[LogRow]:
-    """Yield the completions of a sample; those after the first were not scored."""
-    output = sample.output if isinstance(sample, SampleOutput) else None
-    choices = output.choices if output else []
-    if len(choices) > n_choices:
-        build.note("log-extra", len(choices) - n_choices, completions=n_choices)
-    for i in range(max(min(len(choices), n_choices), 1)):
-        choice = choices[i] if i < len(choices) else None
-        if i:
-            build.note("log-first-scored", completions=n_choices)
-            fields |= {"answer": None, "score": None}
-            fields["status"] = "error" if fields["status"] == "error" else UNSCORED
-        else:
-            fields["status"] = _status_at_end(fields["status"], sample, choice)
-        fields |= _usage_fields(sample, log.header.eval.model, i, max(len(choices), 1))
-        fields["finish_reason"] = choice.stop_reason if choice else None
-        fields["endpoint_model"] = as_text(output.model) if output else None
-        text = completion_of(sample, i) if isinstance(sample, SampleOutput) else None
-        yield build.row(key, completion=text, generation=(sample_key[1] - 1) * n_choices + i + 1, **fields)
 
 
 def _list_settings(log: InspectLog) -> dict[str, object]:
@@ -274,7 +242,7 @@ def _digest_samples(log: InspectLog) -> dict[tuple[str, str, str], QuestionDiges
     for name in sorted(digests)[:_N_PROMPTS]:
         sample = log.read((name[1], 1), Sample)
         if sample is not None and (prompt := digest_text(first_messages(sample))):
-            text = completion_of(sample, 0) if not sample.error else None
+            text = read_completion(sample) if not sample.error else None
             digests[name] = digests[name]._replace(prompt=prompt, completion=digest_text(text))
     return digests
 
@@ -293,7 +261,7 @@ class _Columns:
         self._log, self._build = log, build
         self._benchmark, self._model = _name_benchmark(log), log.header.eval.model
         self._roots = {field.partition(".")[0] for field in build.options.columns.values()}
-        self._header = log.read_header() if "eval" in self._roots else {}
+        self._header = {"eval": log.read_task()} if "eval" in self._roots else {}
 
     def key(self, sample_key: SampleKey) -> RowKey:
         """Return the key of a sample."""
@@ -305,7 +273,7 @@ class _Columns:
             fields = self._log.read(sample_key, dict[str, msgspec.Raw]) or {}
         record: dict[str, Any] = dict.fromkeys(fields)
         record |= {root: _decode_field(fields[root]) for root in self._roots if root in fields}
-        record |= {"eval": self._header.get("eval")} if self._header else {}
+        record |= self._header
         key = self._build.map_columns(key, record, check=bool(fields) or self._roots == {"eval"})
         if "attachments" in fields:
             attachments: Mapping[str, Any] = as_mapping(_decode_field(fields["attachments"]))
@@ -327,48 +295,26 @@ def _name_benchmark(log: InspectLog) -> str:
     return log.header.eval.task.rpartition("/")[2] or log.header.eval.task or "inspect"
 
 
-def _count_choices(log: InspectLog) -> int:
-    """Return the number of completions per request, which the solver, task, model or else the first sample states.
-
-    The number does not depend on whether texts are read, because the numbers of the generations depend on it.
-    """
-    steps = log.header.plan.steps
-    stated = [step.get("params") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
-    for settings in [*stated, log.header.plan.config, log.header.eval.model_generate_config]:
-        if isinstance(settings, dict) and isinstance(n := settings.get("num_choices"), int) and n > 1:
-            return n
-    for key, summary in log.summaries.items():
-        if not summary.error and (sample := log.read(key, SampleOutput)) is not None:
-            return max(len(sample.output.choices), 1)
-    return 1
-
-
-def _status_at_end(status: str, sample: SampleSummary, choice: OutputChoice | None) -> str:
+def _status_at_end(status: str, sample: SampleSummary, reason: str | None) -> str:
     """Return the status of a scored completion: why the text ended, or else how it was parsed."""
+    limit = sample.limit.get("type") if isinstance(sample.limit, dict) else sample.limit
     if status in ("error", UNSCORED):
         return status
-    reason = choice.stop_reason if choice else None
-    limit = sample.limit.get("type") if isinstance(sample.limit, dict) else sample.limit
     if reason in _CUT or limit in _CUTTING_LIMITS:
         return "length"
     return "filtered" if reason in _FILTERED else status
 
 
-def _usage_fields(sample: SampleSummary, model: str, i: int, n: int) -> RowFields:
-    """Return tokens, times and attempts of completion i of n: an equal share, and the prompt for the first one."""
+def _usage_fields(sample: SampleSummary, model: str) -> RowFields:
+    """Return tokens, times and attempts of a sample."""
     usages = sample.model_usage or {}
-    usage = usages.get(model) or (next(iter(usages.values())) if len(usages) == 1 else None)
-    n_read, n_written = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
+    usage = usages.get(model) or (next(iter(usages.values())) if len(usages) == 1 else Usage())
     n_retries = sample.retries if isinstance(sample.retries, int) else len(sample.error_retries or ())
-    try:
-        created = datetime.fromisoformat(sample.completed_at).timestamp()
-    except (TypeError, ValueError, OverflowError, OSError):
-        created = None
     return {
-        "prompt_tokens": (0 if i else n_read) if isinstance(n_read, int) else None,
-        "completion_tokens": n_written / n if isinstance(n_written, int) else None,
+        "prompt_tokens": usage.input_tokens if isinstance(usage.input_tokens, int) else None,
+        "completion_tokens": float(usage.output_tokens) if isinstance(usage.output_tokens, int) else None,
         "attempts": n_retries + 1,
-        "created": created,
+        "created": time(sample.completed_at),
         "seconds": float(sample.total_time) if isinstance(sample.total_time, (int, float)) else None,
     }
 
@@ -383,7 +329,7 @@ def _compare_texts(log: InspectLog, build: RowBuilder) -> None:
         first = None
         for key in keys[:_N_EPOCHS_COMPARED]:
             sample = log.read(key, SampleOutput)
-            text = completion_of(sample, 0) if sample and not sample.error else None
+            text = read_completion(sample) if sample and not sample.error else None
             build.identical.add(key[0], text)
             if first is not None and text is not None and text != first:
                 break

@@ -27,7 +27,7 @@ def list_scorers(log: InspectLog) -> dict[str, ScorerPlace]:
     """Return the scores that can be read, by name: a scorer, or one key of its value; reported ones come first."""
     places: dict[str, ScorerPlace] = {}
     for summary in log.summaries.values():
-        for scorer, score in _list_scores(summary, log).items():
+        for scorer, score in (summary.scores or {}).items():
             if isinstance(score.value, dict):
                 places.update({f"{scorer}/{key}": (scorer, key) for key in score.value})
             elif isinstance(score.value, list):
@@ -51,14 +51,6 @@ def list_scorers(log: InspectLog) -> dict[str, ScorerPlace]:
     return {name: places[name] for name in sorted_names}
 
 
-def _list_scores(summary: SampleSummary, log: InspectLog) -> dict[str, SampleScore]:
-    """Return the scores of a sample by scorer."""
-    if summary.score is None:
-        return summary.scores or {}
-    results = log.header.results
-    return {results.scores[0].name if results and results.scores else "score": summary.score}
-
-
 def find_grades(log: InspectLog, scorer: ScorerPlace | None) -> str:
     """Return the letters of a scorer if they are grades, such as A to D: others than C, I, P and N, which have values.
 
@@ -71,35 +63,33 @@ def find_grades(log: InspectLog, scorer: ScorerPlace | None) -> str:
 
 def score_sample(
     sample: SampleSummary, scorer: ScorerPlace | None, build: RowBuilder, *, grades: str = ""
-) -> tuple[RowFields, str | None]:
-    """Return the score of a sample, or why there is none, and its answer; `grades` is what `find_grades` returns."""
+) -> RowFields:
+    """Return score, status and answer of a sample, or why it has no score; `grades` is what `find_grades` returns."""
     result, value = _find_score(sample, scorer)
     score, fault = _parse_value(value, grades)
     if sample.error:
-        if score is None:
-            build.note("log-failed", 1)
-        elif score == 0:
-            build.note("log-failed-as-wrong", 1, program="Inspect")
-        else:
+        if score:
             build.note("log-failed-and-scored", 1)
-        return {"score": None, "status": "error", "error": _format_error(sample.error)}, None
-    if fault:
-        if grades:
-            build.note("log-grades", 1, grades=grades)
         else:
-            build.note("log-score-no-number", 1, example=fault)
-        return {"score": None, "status": "error", "error": fault}, None
+            build.note("log-failed" if score is None else "log-failed-as-wrong", 1, program="Inspect")
+        return {"status": "error", "error": _format_error(sample.error)}
+    if fault and grades:
+        build.note("log-grades", 1, grades=grades)
+    elif fault:
+        build.note("log-score-no-number", 1, example=fault)
+    if fault:
+        return {"status": "error", "error": fault}
+    if scorer is None and score is None:
+        build.note("log-not-scored", 1)
+        return {"status": UNSCORED}
     if result is None or score is None:
-        if scorer is None:
-            build.note("log-not-scored", 1)
-            return {"score": None, "status": UNSCORED}, None
-        build.note("log-no-score", 1, of=f" of {scorer[0]!r}")
-        return {"score": None, **mark_missing("the scorer gave no score")}, None
+        build.note("log-no-score", 1, of=f" of {scorer[0]!r}" if scorer else "")
+        return mark_missing("the scorer gave no score")
     if sample.limit:
         build.note("log-limit", 1)
     if (isinstance(value, str) and value.strip().upper() == "N") or (score == 0 and result.reason in _NO_ANSWER):
-        return {"score": score, "status": "unparsed"}, None
-    return {"score": score, "status": "ok"}, as_text(result.answer) or None
+        return {"score": score, "status": "unparsed"}
+    return {"score": score, "status": "ok", "answer": as_text(result.answer) or None}
 
 
 def _parse_value(value: Any, grades: str) -> tuple[float | None, str | None]:
@@ -118,7 +108,6 @@ def _is_letter(value: object) -> bool:
 def _find_score(sample: SampleSummary, scorer: ScorerPlace | None) -> tuple[SampleScore | None, Any]:
     """Return the result of a scorer, and its value."""
     result = (sample.scores or {}).get(scorer[0]) if scorer else None
-    result = sample.score if result is None else result
     value = result.value if result else None
     if scorer and scorer[1] is not None:
         if isinstance(value, dict):
@@ -148,25 +137,26 @@ def resolve_attachment(text: str, attachments: Mapping[str, str]) -> str:
     return attachments.get(text.removeprefix(_ATTACHMENT), text) if text.startswith(_ATTACHMENT) else text
 
 
-def completion_of(sample: SampleOutput, i: int) -> str | None:
-    """Return the text of completion i from 0; None where there is none."""
-    if i == 0 and sample.output.completion:
-        text = sample.output.completion
-    elif i < len(sample.output.choices):
-        text = _join_text_parts(sample.output.choices[i].message.content)
-    else:
+def read_completion(sample: SampleOutput) -> str | None:
+    """Return the first completion; None where there is none."""
+    text = sample.output.completion
+    if not text and sample.output.choices:
+        text = _join_text_parts(sample.output.choices[0].message.content)
+    elif not text:
         return None
     return resolve_attachment(text, sample.attachments) if isinstance(sample, Sample) else text
 
 
-def prompt_fields(sample: Sample) -> RowFields:
-    """Return target, choices and messages of a sample; several right answers are a JSON list."""
+def text_fields(sample: Sample) -> RowFields:
+    """Return target, choices, messages and the end of the completion; several right answers are a JSON list."""
     targets = [sample.target] if isinstance(sample.target, str) else sample.target
     texts = [resolve_attachment(text, sample.attachments) for text in targets]
     return {
         "target": texts[0] if len(texts) == 1 else msgspec.json.encode(texts).decode(),
         "choices": tuple(resolve_attachment(text, sample.attachments) for text in sample.choices or ()),
         "messages": _list_messages(sample),
+        "finish_reason": sample.output.choices[0].stop_reason if sample.output.choices else None,
+        "endpoint_model": as_text(sample.output.model),
     }
 
 
@@ -179,12 +169,9 @@ def first_messages(sample: Sample) -> list[list[str]]:
 def _list_messages(sample: Sample) -> tuple[dict[str, str], ...]:
     """Return the messages before the last completion: the question, or all turns of a conversation up to it."""
     messages = sample.messages
-    written = [choice.message.id for choice in sample.output.choices if choice.message.id is not None]
-    last = [i for i, message in enumerate(messages) if message.id in written and message.role == "assistant"]
-    if last:
-        messages = messages[: last[-1]]
-    elif sample.output.choices and messages and messages[-1].role == "assistant":
-        messages = messages[:-1]
+    replies = [i for i, message in enumerate(messages) if message.role == "assistant"]
+    if replies and sample.output.choices:
+        messages = messages[: replies[-1]]
     if not messages:
         messages = [Message(role="user", content=sample.input)] if isinstance(sample.input, str) else sample.input
     return tuple(
