@@ -12,9 +12,7 @@ The record of `--columns` is a row: `doc.id`, `doc.specific.subject`.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
+from howsure.logs.base import LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
+from howsure.logs.completions import CompletionRows
 from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import as_mapping, format_choice, get_field, get_text, hash_text, list_messages, parse_score
@@ -100,22 +99,20 @@ class LightevalReader(LogReader):
         n = re.search(r"\bn=(\d+)", metric)
         #: The metric avg@n:n=1, beside a metric that needs more completions, scores only the first completion.
         is_of_first = n is not None and int(n[1]) == 1
-        sizes: Counter[int] = Counter()
-        most = 0
+        completions = CompletionRows(build)
         for record in _read_records(path, build.options, build.note):
+            name, n_wanted = get_field(record, "doc.id"), get_field(record, "doc.num_samples")
+            if name is None or name == "":
+                name = hash_text(repr(get_field(record, "doc.query")))
+            key = build.rename_duplicate(build.map_columns(RowKey(run.benchmark, run.model, str(name)), record))
+            score = build.score_fields(as_mapping(record.get("metric")).get(metric), metric)
+            fields = _parse_prompt(record) if build.texts else RowFields()
             texts = _list_completions(record)
-            n_wanted = get_field(record, "doc.num_samples")
-            sizes[len(texts)] += 1
-            most = max(most, len(texts), n_wanted if isinstance(n_wanted, int) and texts else 0)
-            yield from _read_question(record, texts, run, metric, build, is_of_first=is_of_first)
-        if most > 1 and is_of_first:
-            build.note("log-first-scored", completions=most)
-        if n_fewer := sum(n for size, n in sizes.items() if size < most):
-            build.note("log-fewer", n_fewer, total=sizes.total(), most=most)
-        if most > 1 and run.settings.get("temperature") in (0, 0.0):
-            build.note("log-greedy", completions=most)
-        if (n_missing := run.n_questions - sizes.total()) > 0:
-            build.note("log-planned", n_missing, total=run.n_questions)
+            if not texts:
+                fields["answer"] = _choose_most_likely(record, score.get("score"))
+            n_wanted = n_wanted if isinstance(n_wanted, int) else 0
+            yield from completions.list_rows(key, texts, score, fields, n_wanted=n_wanted, is_of_all=not is_of_first)
+        completions.note_counts(run.n_questions, is_greedy=run.settings.get("temperature") in (0, 0.0))
 
 
 def _read_first(path: Path) -> _Record:
@@ -136,39 +133,6 @@ def _list_scorers(record: _Record) -> list[str]:
             continue
         scorers.append(str(name))
     return scorers
-
-
-def _read_question(
-    record: _Record, texts: list[object], run: _LightevalRun, metric: str, build: RowBuilder, *, is_of_first: bool
-) -> Iterator[LogRow]:
-    """Yield the generations of one question."""
-    name = get_field(record, "doc.id")
-    if name is None or name == "":
-        name = hashlib.sha256(repr(get_field(record, "doc.query")).encode(errors="replace")).hexdigest()[:16]
-    key = build.rename_duplicate(build.map_columns(RowKey(run.benchmark, run.model, str(name)), record))
-    score = build.score_fields(as_mapping(record.get("metric")).get(metric), metric)
-    prompt = _parse_prompt(record) if build.texts else RowFields()
-    if len(texts) > 1 and not is_of_first:
-        if build.options.scorer is not None:
-            build.note("log-scores-of-all-read", 1)
-            for text in texts:
-                build.identical.add(key[:4], text if isinstance(text, str) else None)
-            yield build.row(key, generation=1, **(score | prompt))
-            return
-        build.note("log-scores-of-all", 1)
-        score = {"status": UNSCORED}
-    if not texts:
-        answer = _choose_most_likely(record, score.get("score"))
-        yield build.row(key, generation=1, **(score | prompt | RowFields(answer=answer)))
-    for generation, text in enumerate(texts, 1):
-        completion = text if isinstance(text, str) else None
-        if completion is None:
-            score = {"status": "error", "error": "empty: no completion was kept"}
-            build.note("log-lost-completion", 1)
-        elif not completion:
-            build.note("log-empty", 1)
-        yield build.row(key, completion=completion, generation=generation, **(score | prompt))
-        score = {"status": UNSCORED}
 
 
 def _read_records(path: Path, options: ReadOptions, note: AddNote) -> Iterator[_Record]:

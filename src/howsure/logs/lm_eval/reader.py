@@ -12,8 +12,7 @@ of `--columns` is a line: `doc.subject`, `doc_id`, `prompt_hash`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,6 +33,7 @@ from howsure.logs.base import (
     RowKey,
     digest_text,
 )
+from howsure.logs.completions import CompletionRows
 from howsure.logs.file_formats import (
     DECODE_ERRORS,
     AddNote,
@@ -47,7 +47,6 @@ from howsure.logs.file_formats import (
 from howsure.logs.lm_eval.records import (
     BYPASS,
     SAMPLE_KEYS,
-    DocumentId,
     Line,
     SampleSurvey,
     most_likely_choice,
@@ -207,106 +206,57 @@ def _sort_scorers(survey: SampleSurvey, run: LmEvalRun) -> dict[str, tuple[str, 
 
 def _read_part(part: _Part, survey: SampleSurvey, metric: str, filter_name: str, build: RowBuilder) -> Iterator[LogRow]:
     """Yield the completions of each question of a task."""
-    run = part.run
+    run, completions = part.run, CompletionRows(build)
     build.expect_mean(f"{metric},{filter_name}", run.find_mean(metric, filter_name), benchmark=run.task)
-    questions = _QuestionReader(build, run, metric, is_vote=run.is_majority_vote(filter_name))
+    is_vote = run.is_majority_vote(filter_name)
+    roots = {field.partition(".")[0] for field in build.options.columns.values()}
     remaining = {document: n for document, n in survey.lines[filter_name].items() if n > 1}
+    n_again = 0
     for document, name, line in read_lines(part.read(build.note), build.note):
         if name != filter_name:
             continue
         if remaining.get(document, 1) > 1:
             remaining[document] -= 1
-            build.note("log-again", 1, what="question and filter")
+            n_again += 1
             continue
-        yield from questions.read(line, document)
-    questions.note_counts()
-    n_missing = max(survey.n_questions - len(survey.lines[filter_name]), run.n_questions - questions.n_questions)
-    if n_missing > 0:
-        build.note("log-planned", n_missing, total=questions.n_questions + n_missing)
-
-
-class _QuestionReader:
-    """Turns lines of one filter into rows."""
-
-    def __init__(self, build: RowBuilder, run: LmEvalRun, metric: str, *, is_vote: bool) -> None:
-        self._build, self._run, self._metric, self._is_vote = build, run, metric, is_vote
-        self._column_roots = {field.partition(".")[0] for field in build.options.columns.values()}
-        #: Number of questions by their number of completions.
-        self._sizes: Counter[int] = Counter()
-        self._has_scores_of_all = False
-        self.n_questions = 0
-
-    def read(self, line: Line, document: DocumentId) -> Iterator[LogRow]:
-        """Yield the generations of one question."""
-        build = self._build
-        self.n_questions += 1
-        key = self._key(line, document)
-        score: RowFields = {"status": UNSCORED}
-        if self._metric == BYPASS:
-            build.note("log-not-scored", 1)
-        else:
-            score = build.score_fields(decode_json(line.get(self._metric)), self._metric)
-        replies = parse_replies(line)
-        prompt = parse_prompt(line) if build.texts else RowFields()
-        if not replies:
-            build.note("log-unreadable-replies", 1)
-            yield build.row(key, generation=1, **(score | prompt))
-        elif isinstance(replies[0][0], str):
-            yield from self._read_completions(line, key, score, prompt, replies[0])
-        else:
-            if len(replies[0]) > 1:
-                build.note("log-likelihood-copies", 1)
-            answer = most_likely_choice(line, replies, self._metric)
-            yield build.row(key, generation=1, **(score | prompt | RowFields(answer=answer)))
-
-    def _read_completions(
-        self, line: Line, key: RowKey, score: RowFields, prompt: RowFields, texts: Sequence[object]
-    ) -> Iterator[LogRow]:
-        """Yield the generations of a question that was answered with texts."""
-        build = self._build
-        self._sizes[len(texts)] += 1
-        filtered = decode_json(line.get("filtered_resps"))
-        answer = filtered[0] if isinstance(filtered, list) and filtered else None
-        if len(texts) > 1 and (self._is_vote or isinstance(answer, list)):
-            self._has_scores_of_all = True
-            if build.options.scorer is not None:
-                build.note("log-scores-of-all-read", 1)
-                for text in texts:
-                    build.identical.add(key[:4], text if isinstance(text, str) else None)
-                yield build.row(key, generation=1, **score)
-                return
-            build.note("log-scores-of-all", 1)
-            score, answer = {"status": UNSCORED}, None
-        elif answer == _INVALID and score.get("score") == 0:
-            score, answer = {"score": 0.0, "status": "unparsed"}, None
-        fields = score | prompt | RowFields(answer=answer if isinstance(answer, str) else None)
-        for generation, text in enumerate(texts, 1):
-            if text == "":
-                build.note("log-empty", 1)
-            completion = text if isinstance(text, str) else None
-            yield build.row(key, completion=completion, generation=generation, **fields)
-            if generation == 1:
-                fields = prompt | RowFields(answer=fields["answer"], status=UNSCORED)
-
-    def _key(self, line: Line, document: DocumentId) -> RowKey:
-        """Return the key of the rows of a line."""
+        key = RowKey(run.task, run.model, str(document))
         if not decode_json(document.hash):
-            self._build.note("log-by-number", 1)
-        key = RowKey(self._run.task, self._run.model, str(document))
-        if self._column_roots:
-            record: Mapping[str, object] = {
-                **line,
-                **{root: decode_json(line[root]) for root in self._column_roots if root in line},
-            }
-            key = self._build.map_columns(key, record)
-        return self._build.rename_duplicate(key)
+            build.note("log-by-number", 1)
+        if roots:
+            record = {**line, **{root: decode_json(line[root]) for root in roots if root in line}}
+            key = build.map_columns(key, record)
+        score = _read_score(line, metric, build)
+        fields = parse_prompt(line) if build.texts else RowFields()
+        texts, answer = _read_replies(line, metric, build)
+        is_of_all = is_vote or isinstance(answer, list)
+        if texts and answer == _INVALID and score.get("score") == 0:
+            score = {"score": 0.0, "status": "unparsed"}
+        elif isinstance(answer, str) and not (is_of_all and len(texts) > 1):
+            fields["answer"] = answer
+        key = build.rename_duplicate(key)
+        yield from completions.list_rows(key, texts, score, fields, n_wanted=run.repeats, is_of_all=is_of_all)
+    if n_again:
+        build.note("log-again", n_again, what="question and filter")
+    completions.note_counts(max(survey.n_questions, run.n_questions), is_greedy=run.is_greedy)
 
-    def note_counts(self) -> None:
-        """Note what the lines do not contain."""
-        note, most = self._build.note, max(self._run.repeats, *self._sizes) if self._sizes else 0
-        if most > 1 and not self._has_scores_of_all:
-            note("log-first-scored", completions=most)
-        if n_fewer := sum(n for size, n in self._sizes.items() if size < most):
-            note("log-fewer", n_fewer, total=self._sizes.total(), most=most)
-        if most > 1 and self._run.is_greedy:
-            note("log-greedy", completions=most)
+
+def _read_score(line: Line, metric: str, build: RowBuilder) -> RowFields:
+    """Return the score of a line; none where the run only predicted."""
+    if metric == BYPASS:
+        build.note("log-not-scored", 1)
+        return {"status": UNSCORED}
+    return build.score_fields(decode_json(line.get(metric)), metric)
+
+
+def _read_replies(line: Line, metric: str, build: RowBuilder) -> tuple[Sequence[object], object]:
+    """Return the completions of a question, and what was extracted from them; or the choice that is most likely."""
+    replies = parse_replies(line)
+    if not replies:
+        build.note("log-unreadable-replies", 1)
+        return (), None
+    if isinstance(replies[0][0], str):
+        filtered = decode_json(line.get("filtered_resps"))
+        return replies[0], filtered[0] if isinstance(filtered, list) and filtered else None
+    if len(replies[0]) > 1:
+        build.note("log-likelihood-copies", 1)
+    return (), most_likely_choice(line, replies, metric)
