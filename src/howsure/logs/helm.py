@@ -20,7 +20,16 @@ from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder, RowFields, RowKey, mark_missing
 from howsure.logs.file_formats import AddNote, hash_file, ignore_note, open_file, read_json, read_json_array
 from howsure.logs.settings import list_conditions
-from howsure.logs.values import hash_text
+from howsure.logs.values import (
+    Record,
+    as_mapping,
+    get_field,
+    get_number,
+    get_text,
+    hash_text,
+    list_messages,
+    parse_records,
+)
 from howsure.store.manifest import ModelRecord
 
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
@@ -83,49 +92,6 @@ class _RunSpec(msgspec.Struct):
         """
         name = _NOT_BENCHMARK.sub("", self.name)
         return name if ":" in name else name.replace(",", ":", 1)
-
-
-class _Output(msgspec.Struct):
-    text: str = ""
-
-
-class _Reference(msgspec.Struct):
-    output: _Output
-    tags: list[str] = []
-
-
-class _Instance(msgspec.Struct):
-    id: str
-    perturbation: dict[str, Any] | None = None
-    references: list[_Reference] = []
-
-
-class _Request(msgspec.Struct, frozen=True):
-    prompt: str = ""
-    messages: list[dict[str, Any]] | None = None
-
-
-class _Completion(msgspec.Struct):
-    text: str = ""
-    finish_reason: object = None
-
-
-class _RequestResult(msgspec.Struct):
-    success: bool = True
-    completions: list[_Completion] = []
-    error: object = None
-    request_datetime: object = None
-
-
-class _RequestState(msgspec.Struct):
-    """A request that was made for an instance, or for one of its references."""
-
-    instance: _Instance
-    train_trial_index: int = 0
-    reference_index: int | None = None
-    output_mapping: dict[str, str] | None = None
-    request: _Request = _Request()
-    result: _RequestResult | None = None
 
 
 class _StatName(msgspec.Struct):
@@ -254,51 +220,51 @@ def _read_states(
 ) -> Generator[LogRow, None, dict[_Cell, _InstanceScore]]:
     """Yield rows in the order of the requests, without those left out; return the scores that have no request."""
     remaining = dict(scores)
-    for record in read_json_array(path, dict[str, Any], build.note, under="request_states"):
-        try:
-            state = msgspec.convert(record, _RequestState)
-        except msgspec.ValidationError:
+    for state in read_json_array(path, dict[str, Any], build.note, under="request_states"):
+        trial, instance = state.get("train_trial_index", 0), as_mapping(state.get("instance"))
+        if not isinstance(instance.get("id"), str) or not isinstance(trial, int):
             build.note("log-requests", 1, file=_STATE)
             continue
-        cell = (state.instance.id, name_variant(state.instance.perturbation, state.train_trial_index))
+        cell = (str(instance["id"]), name_variant(as_mapping(instance.get("perturbation")), trial))
         score = remaining.pop(cell, None)
+        is_of_reference = state.get("reference_index") is not None
         # A request may be one of several, each of which is for one choice.
-        if cell in left_out or (score is None and state.reference_index is not None):
+        if cell in left_out or (score is None and is_of_reference):
             continue
         if score is None and cell not in scores:
             build.note("log-requests", 1, file=_STATE)
-        key = build.map_columns(run_key._replace(question=cell[0], variant=cell[1]), record)
+        key = build.map_columns(run_key._replace(question=cell[0], variant=cell[1]), state)
         yield from _read_completions(key, state, (score or _InstanceScore()).fields, build)
     if remaining:
         build.note("log-no-request", len(remaining), total=len(scores), file=_STATE)
     return remaining
 
 
-def _read_completions(key: RowKey, state: _RequestState, fields: RowFields, build: RowBuilder) -> Iterator[LogRow]:
+def _read_completions(key: RowKey, state: Record, fields: RowFields, build: RowBuilder) -> Iterator[LogRow]:
     """Yield the completion that was scored and, if texts are read, the other completions of the request."""
-    result = state.result or _RequestResult()
-    created = result.request_datetime
-    fields["created"] = float(created) if isinstance(created, (int, float)) else None
-    if not result.success:
+    fields["created"] = get_number(state, "result.request_datetime")
+    is_failed = get_field(state, "result.success") is False
+    if is_failed:
         build.note("log-failed-as-wrong", 1, program="HELM")
-        message = " ".join(str(result.error or "no answer").split())[:300]
+        message = " ".join((get_text(state, "result.error") or "no answer").split())[:300]
         fields |= {"score": None, "status": "error", "error": f"request: {message}"}
-    choices, request = state.output_mapping or {}, state.request
-    target = next((each.output.text for each in state.instance.references if "correct" in each.tags), None)
+    choices = {letter: str(text) for letter, text in as_mapping(state.get("output_mapping")).items()}
+    references = parse_records(get_field(state, "instance.references"), ignore_note)
+    target = next((get_text(one, "output.text") for one in references if "correct" in (one.get("tags") or ())), None)
     fields["target"] = next((letter for letter, text in choices.items() if text == target), target)
     if build.texts:
         fields["choices"] = tuple(choices.values())
-        wanted = request.messages or [{"role": "user", "content": request.prompt}]
-        fields["messages"] = tuple({name: str(value) for name, value in one.items()} for one in wanted)
-    if not build.texts or not result.success or state.reference_index is not None:
+        wanted = get_field(state, "request.messages") or get_text(state, "request.prompt") or ""
+        fields["messages"] = list_messages(wanted)
+    completions = list(parse_records(get_field(state, "result.completions"), ignore_note)) or [{}]
+    if not build.texts or is_failed or state.get("reference_index") is not None:
         yield build.row(key, **fields)
         return
-    for completion in result.completions or [_Completion()]:
-        answer = completion.text.strip()
-        reason = completion.finish_reason.get("reason") if isinstance(completion.finish_reason, dict) else None
-        fields["answer"] = answer if answer in choices else None
-        fields["finish_reason"] = reason if isinstance(reason, str) else None
-        yield build.row(key, completion=completion.text, **fields)
+    for completion in completions:
+        text = get_text(completion, "text") or ""
+        fields["answer"] = text.strip() if text.strip() in choices else None
+        fields["finish_reason"] = get_text(completion, "finish_reason.reason")
+        yield build.row(key, completion=text, **fields)
         fields |= {"score": None, "status": UNSCORED, "error": None, "prompt_tokens": None, "completion_tokens": None}
 
 
@@ -368,7 +334,7 @@ def name_variant(perturbation: Mapping[str, object] | None, trial: int) -> str:
     ('default', 'typos prob=0.1, trial 3')
     """
     parts = []
-    if perturbation is not None:
+    if perturbation:
         plain = {"name", "robustness", "fairness", "computed_on"}
         settings = [f"{key}={value}" for key, value in sorted(perturbation.items()) if key not in plain]
         parts.append(" ".join([str(perturbation.get("name", "perturbed")), *settings]))

@@ -31,8 +31,6 @@ from howsure.store.manifest import Manifest, ModelRecord
 
 __all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models", "label_run_models"]
 
-#: Largest share of common questions with other targets for which the data are still the same, with other questions.
-_MAX_OTHER_QUESTIONS = 0.05
 #: Largest number of cases that a note names.
 _N_NAMED = 3
 
@@ -53,8 +51,6 @@ class LogNames:
     """Benchmarks, by the name in the log."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """What distinguishes the prompts of the log from those of other logs, by the benchmark in the log."""
-    questions: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Questions, by benchmark and question in the log."""
 
     def rename(self, row: LogRow) -> LogRow:
         """Return the row under its new names."""
@@ -62,7 +58,6 @@ class LogNames:
         changes = {
             "model": self.models.get(row.model, row.model),
             "benchmark": self.benchmarks.get(row.benchmark, row.benchmark),
-            "question": self.questions.get((row.benchmark, row.question), row.question),
             "variant": ", ".join(filter(None, [row.variant, variant]))
             if row.variant != "default"
             else variant or row.variant,
@@ -114,14 +109,11 @@ def distinguish_logs(
     conditions = [dict(log.info.conditions) for log in logs]
     benchmarks: list[dict[str, str]] = [{} for _ in logs]
     variants: list[dict[str, str]] = [{} for _ in logs]
-    questions: list[dict[tuple[str, str], str]] = [{} for _ in logs]
     for name in dict.fromkeys(benchmark for own in digests for benchmark, *_ in own):
         members = {i: log for i, log in enumerate(logs) if any(benchmark == name for benchmark, *_ in digests[i])}
         comparison = _Comparison(name, members, digests, notes)
         for i, new in comparison.name_data().items():
             benchmarks[i][name] = new
-        for i, each in comparison.questions.items():
-            questions[i] |= {(name, question): new for question, new in each.items()}
         names, further = comparison.name_variants()
         for i in members:
             conditions[i] |= further.get(i, {})
@@ -137,7 +129,7 @@ def distinguish_logs(
     distinct = []
     for i, (log, place, labelled) in enumerate(zip(logs, places, label_models(infos), strict=True)):
         models = {label: labelled[place.get(label, label)] for label in log.info.models}
-        distinct.append(log._replace(names=LogNames(models, benchmarks[i], variants[i], questions[i])))
+        distinct.append(log._replace(names=LogNames(models, benchmarks[i], variants[i])))
     _note_repeats(distinct, digests, first_try, notes)
     for code, cases in notes.items():
         listed = ", ".join(cases[:_N_NAMED]) + ", ..." * (len(cases) > _N_NAMED)
@@ -300,10 +292,8 @@ class _Comparison:
     ) -> None:
         self._benchmark, self._logs, self._notes = benchmark, logs, notes
         self._digests = {i: {key[1:]: one for key, one in digests[i].items() if key[0] == benchmark} for i in logs}
-        #: The logs of each data set, and the versions of its questions.
-        self._data: list[tuple[list[int], defaultdict[_Key, list[QuestionDigest]]]] = []
-        #: New names of questions with another text or target than in an earlier log, by log.
-        self.questions: dict[int, dict[str, str]] = {}
+        #: The logs of each data set, and its questions as the first log has them.
+        self._data: list[tuple[list[int], dict[_Key, QuestionDigest]]] = []
         for i in logs:
             self._add(i)
         self._note_other_order()
@@ -311,28 +301,17 @@ class _Comparison:
     def _add(self, i: int) -> None:
         """Add a log to the first data set with the same questions, or to a new one."""
         own = self._digests[i]
-        for members, versions in self._data:
-            common = own.keys() & versions.keys()
-            other = {key for key in common if own[key].is_other_question(versions[key][0])}
-            rephrased = {key for key in common - other if own[key].differs(versions[key][0], "input")}
+        for members, questions in self._data:
+            common = own.keys() & questions.keys()
+            n_other = sum(own[key].is_other_question(questions[key]) for key in common)
             stated = [_state_data(self._logs[k], self._benchmark) for k in (i, members[0])]
-            if (all(stated) and stated[0] != stated[1]) or len(rephrased) <= _MAX_OTHER_QUESTIONS * len(common):
-                other |= rephrased
-            if len(other) <= _MAX_OTHER_QUESTIONS * len(common):
-                break
-        else:
-            members, versions, other = [], defaultdict(list), set()
-            self._data.append((members, versions))
-        members.append(i)
-        for key in sorted(other):
-            same = (n for n, one in enumerate(versions[key], 1) if not _is_other_version(own[key], one))
-            number = next(same, len(versions[key]) + 1)
-            versions[key] += [own[key]] * (number > len(versions[key]))
-            self.questions.setdefault(i, {})[key[0]] = f"{key[0]} (version {number})"
-        for key in own.keys() - versions.keys():
-            versions[key].append(own[key])
-        if other:
-            self._notes["other-versions"].append(f"{len(other)} of {self._benchmark} in {self._logs[i].path}")
+            if all(stated) and stated[0] != stated[1]:
+                n_other += sum(own[key].differs(questions[key], "input") for key in common)
+            if not n_other:
+                members.append(i)
+                questions |= {key: own[key] for key in own.keys() - questions.keys()}
+                return
+        self._data.append(([i], dict(own)))
 
     def _note_other_order(self) -> None:
         """Note a log with the texts of the first under other ids, as of questions without ids that were shuffled."""
@@ -348,10 +327,7 @@ class _Comparison:
         classes: list[dict[_Key, int]] = []
         place: dict[int, int] = {}
         for i in members:
-            left_out = self.questions.get(i, {})
-            texts = {
-                key: text for key, one in self._digests[i].items() if key[0] not in left_out and (text := one.get(part))
-            }
+            texts = {key: text for key, one in self._digests[i].items() if (text := one.get(part))}
             fitting = (
                 n for n, others in enumerate(classes) if all(others.get(k, text) == text for k, text in texts.items())
             )
@@ -407,11 +383,6 @@ class _Comparison:
                     f"{self._benchmark} ({listed}{'; ...' * (len(names) > _N_NAMED)})"
                 )
         return variants, conditions
-
-
-def _is_other_version(one: QuestionDigest, other: QuestionDigest) -> bool:
-    """Return whether two questions of one id have other targets or texts."""
-    return one.is_other_question(other) or one.differs(other, "input")
 
 
 def _list_relevant(arguments: Sequence[Mapping[str, object]]) -> list[str]:
