@@ -121,10 +121,6 @@ def test_a_copy_of_a_log_is_the_same_run_and_a_file_alone_has_the_names_of_its_p
     rows, codes = read(alone)
     assert {(row.benchmark, row.model) for row in rows} == {("b.log", tmp_path.name)}
     assert "log-metadata" in codes
-    (folder / RESULTS.name).rename(folder / "results_2026-01-01T00-00-00.000001.json")
-    rows, codes = read(folder / GEN.name)
-    assert {(row.benchmark, row.model) for row in rows} == {("tiny_gen", "org/tiny")}
-    assert "log-metadata" in codes
 
 
 def test_older_versions_have_an_array_no_filter_no_hash_and_lists_of_arguments(tmp_path):

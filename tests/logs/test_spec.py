@@ -213,14 +213,12 @@ def test_scores_of_two_judges_are_one_generation(tmp_path):
     assert [(row.score, row.cluster) for row in read(path, scorer="claude")[0]] == [(6, "81"), (None, "81")]
 
 
-def test_evalplus_counts_both_sets_of_tests_and_reads_the_older_form(tmp_path):
+def test_evalplus_counts_both_sets_of_tests(tmp_path):
     samples = [{"base_status": "pass", "plus_status": "fail"}, {"base_status": "fail", "plus_status": "pass"}]
-    old = {"base": [["pass", []], ["fail", []]], "plus": [["pass", []], ["pass", []]]}
-    path = write(tmp_path / "org--m_vllm_temp_0.8_eval_results.json", {"eval": {"Mbpp/1": samples, "Mbpp/2": old}})
+    path = write(tmp_path / "org--m_vllm_temp_0.8_eval_results.json", {"eval": {"Mbpp/1": samples}})
     rows, _ = read(path)
-    assert [row.score for row in rows] == [0, 0, 1, 0]
-    assert {(row.benchmark, row.model) for row in rows} == {("mbppplus", "org/m")}
-    assert [row.score for row in read(path, scorer="base")[0]] == [1, 0, 1, 0]
+    assert [(row.score, row.benchmark, row.model) for row in rows] == [(0, "mbppplus", "org/m")] * 2
+    assert [row.score for row in read(path, scorer="base")[0]] == [1, 0]
 
 
 def test_predictions_of_opencompass_are_unscored(tmp_path):

@@ -33,18 +33,6 @@ def test_what_was_written_is_read_with_and_without_the_table_of_contents(tmp_pat
         assert [archive.read(name) for name in archive.names] == [data for _, data in MEMBERS]
         assert archive.is_recovered is not table
         assert archive.replaced == []
-        assert "header.json" in archive
-        assert "other" not in archive
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_another_program_pythons_zipfile(tmp_path, method):
-    path = tmp_path / "some.zip"
-    with zipfile.ZipFile(path, "w", method) as file:
-        for name, data in MEMBERS:
-            file.writestr(name, data)
-    with ZipArchive(path) as archive, zipfile.ZipFile(path) as truth:
-        assert {name: archive.read(name) for name in archive.names} == {n: truth.read(n) for n in truth.namelist()}
 
 
 class Pipe(io.RawIOBase):
@@ -70,21 +58,8 @@ def test_members_whose_sizes_come_behind_them_are_found_without_the_table_too(tm
     for data in (whole, whole[: whole.index(b"PK\x01\x02")]):
         with ZipArchive(written(tmp_path, data)) as archive:
             assert [archive.read(name) for name in archive.names] == [data for _, data in MEMBERS[:2]]
-    # Cut within the second: the first is there, and what is told of the second is not believed.
-    cut = whole[: whole.rindex(b"PK\x07\x08") + 6]
-    with ZipArchive(written(tmp_path, cut)) as archive:
-        assert archive.names == ("header.json",)
-        assert archive.is_recovered
-    lying = bytearray(whole[: whole.index(b"PK\x01\x02")])
-    lying[whole.index(b"PK\x07\x08") + 8] ^= 1
-    with ZipArchive(written(tmp_path, bytes(lying))) as archive:
-        assert archive.names == ("samples/é_epoch_1.json",)
-
-
-def test_a_member_of_several_frames_is_read_to_its_end(tmp_path):
-    data = bytes(range(256)) * 100
-    with ZipArchive(written(tmp_path, zipped([("a", data)], frames=7))) as archive:
-        assert archive.read("a") == data
+    with ZipArchive(written(tmp_path, whole[: whole.rindex(b"PK\x07\x08") + 6])) as archive:  # cut within the second
+        assert (archive.names, archive.is_recovered) == (("header.json",), True)
 
 
 def test_of_members_with_one_name_the_last_is_meant(tmp_path):
@@ -152,18 +127,6 @@ def test_a_member_that_the_table_calls_empty_is_damaged(tmp_path):
         pytest.raises(InputError, match="has another check sum than the table of contents says"),
     ):
         archive.read(MEMBERS[0][0])
-
-
-def test_a_file_that_is_not_there_is_one_clear_line(tmp_path):
-    with pytest.raises(InputError, match="cannot be opened: No such file"):
-        ZipArchive(tmp_path / "none.zip")
-
-
-def test_a_file_that_is_closed_meanwhile_is_one_clear_line(tmp_path):
-    archive = ZipArchive(written(tmp_path, zipped(MEMBERS)))
-    archive.close()
-    with pytest.raises(InputError, match="cannot be read"):
-        archive.read("header.json")
 
 
 WHOLE = {table: zipped(MEMBERS, table=table) for table in (True, False)}

@@ -12,6 +12,7 @@ The record of `--columns` is a row: `doc.id`, `doc.specific.subject`.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 #: Fields that are read of each part; token ids and logits, the largest part of a file, are never read.
 _LEAVES = {
     "doc": ("id", "task_name", "query", "choices", "gold_index", "num_samples"),
-    "model_response": ("input", "text", "logprobs"),
+    "model_response": ("input", "text"),
 }
 #: Fields of these that are read only if texts are read.
 _TEXTS = frozenset({"model_response.input"})
@@ -108,8 +109,6 @@ class LightevalReader(LogReader):
             score = build.score_fields(as_mapping(record.get("metric")).get(metric), metric)
             fields = _parse_prompt(record) if build.texts else RowFields()
             texts = _list_completions(record)
-            if not texts:
-                fields["answer"] = _choose_most_likely(record, score.get("score"))
             n_wanted = n_wanted if isinstance(n_wanted, int) else 0
             yield from completions.list_rows(key, texts, score, fields, n_wanted=n_wanted, is_of_all=not is_of_first)
         completions.note_counts(run.n_questions, is_greedy=run.settings.get("temperature") in (0, 0.0))
@@ -174,19 +173,15 @@ def _list_completions(record: _Record) -> list[object]:
     return texts if isinstance(texts, list) else [texts] if isinstance(texts, str) else []
 
 
-def _list_gold_indices(doc: Mapping[str, object]) -> list[int]:
-    """Return the indices of the right choices."""
-    gold = doc.get("gold_index")
-    return [index for index in (gold if isinstance(gold, list) else [gold]) if isinstance(index, int)]
-
-
 def _parse_prompt(record: _Record) -> RowFields:
     """Return messages, choices and target; the choices of a question with a written answer are its right answers."""
     doc = as_mapping(record.get("doc"))
     texts = doc.get("choices")
     choices = [str(text).strip() for text in texts] if isinstance(texts, list) else []
     is_choice = not _list_completions(record)
-    indices = [index for index in _list_gold_indices(doc) if 0 <= index < len(choices)]
+    gold = doc.get("gold_index")
+    gold = gold if isinstance(gold, list) else [gold]
+    indices = [index for index in gold if isinstance(index, int) and 0 <= index < len(choices)]
     prompt = get_field(record, "model_response.input") or doc.get("query")
     if not (isinstance(prompt, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in prompt)):
         prompt = str(prompt) if prompt else None
@@ -195,16 +190,6 @@ def _parse_prompt(record: _Record) -> RowFields:
         "choices": tuple(choices) if is_choice else (),
         "target": " | ".join(format_choice(i) if is_choice else choices[i] for i in indices) or None,
     }
-
-
-def _choose_most_likely(record: _Record, score: float | None) -> str | None:
-    """Return the letter of the choice with the largest log-likelihood, if the score agrees that it was the answer."""
-    logs = as_mapping(record.get("model_response")).get("logprobs")
-    if not isinstance(logs, list) or len(logs) < 2 or not all(isinstance(log, (int, float)) for log in logs):
-        return None
-    best = max(range(len(logs)), key=logs.__getitem__)
-    is_right = best in _list_gold_indices(as_mapping(record.get("doc")))
-    return format_choice(best) if score == float(is_right) else None
 
 
 class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,28 +239,27 @@ class _LightevalRun(msgspec.Struct, frozen=True, kw_only=True):
 
 def _find_run(path: Path, note: AddNote) -> _LightevalRun:
     """Return the run of a file of details, by the task that the first question names and the date in the path."""
-    task = get_text(_read_first(path), "doc.task_name")
-    match = _FILE_NAME.fullmatch(path.name)
-    dated = re.fullmatch(_DATE, path.resolve().parent.name)
-    date = match["date"] if match else dated[0] if dated else ""
-    candidates = list(_read_totals(path))
+    task, match, folder = (
+        get_text(_read_first(path), "doc.task_name"),
+        _FILE_NAME.fullmatch(path.name),
+        path.resolve().parent,
+    )
+    dated = re.fullmatch(_DATE, folder.name)
+    date = match["date"] if match else folder.name if dated else ""
+    if task is None and match is None:
+        note("log-names-benchmark", benchmark=path.stem)
+    task = task or (match["task"] if match else path.stem)
+    candidates = [pair for pair in _read_totals(path) if task in _list_tasks(pair[1])]
     candidates = [pair for pair in candidates if date and date in pair[0].name] or candidates
-    name = task or (match["task"] if match else "")
-    candidates = [pair for pair in candidates if not name or name in _list_tasks(pair[1])]
     results, totals = candidates[0] if len({_find_model(totals) for _, totals in candidates}) == 1 else (None, {})
     if len(candidates) > 1:
         what = "the first is read" if results else "none is read"
         note("log-metadata", what=f"{len(candidates)} results json could be its own: {what}")
-    if not name and results and len(_list_tasks(totals)) == 1:
-        name = next(iter(_list_tasks(totals)))
-    if not name:
-        name = path.stem
-        note("log-names-benchmark", benchmark=name)
     model = _find_model(totals)
     if not model:
-        model = _model_of_path(path.resolve())
+        model = (folder.parent if dated else folder).name or "model"
         note("log-names-model", model=model)
-    return _LightevalRun(task=name, model=model, results=results, totals=totals, date=date)
+    return _LightevalRun(task=task, model=model, results=results, totals=totals, date=date)
 
 
 def _list_folders(path: Path) -> Iterator[Path]:
@@ -295,10 +279,8 @@ def _read_totals(path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         for file in sorted(folder.glob("*.json")):
             head = FileHead(file)
             if head.kind == "json" and head.keys >= _TOTALS_KEYS:
-                try:
+                with contextlib.suppress(InputError):
                     yield file, read_json(file, dict[str, Any])
-                except InputError:
-                    continue
 
 
 def _list_tasks(totals: Mapping[str, Any]) -> set[str]:
@@ -309,14 +291,3 @@ def _list_tasks(totals: Mapping[str, Any]) -> set[str]:
 def _find_model(totals: Mapping[str, Any]) -> str:
     """Return the model that a results json names; empty where it names none."""
     return get_text(totals, "config_general.model_name", "config_general.model_config.model_name") or ""
-
-
-def _model_of_path(path: Path) -> str:
-    """Return the model that the path names: `details/ORG/MODEL/DATE/`, or `details_ORG__MODEL`."""
-    for above in path.parents:
-        if above.name == "details" and path.parent.parent != above.parent:
-            inside = path.parent.relative_to(above)
-            return str(inside.parent if re.fullmatch(_DATE, inside.name) else inside)
-        if above.name.startswith("details_"):
-            return above.name.removeprefix("details_").removesuffix("_private").replace("__", "/")
-    return path.parent.name or "model"

@@ -66,7 +66,7 @@ def langfuse(records: Records, shared: Shared, path: Path, build: RowBuilder) ->
 
 
 def evalplus(records: Records, shared: Shared, _path: Path, build: RowBuilder) -> Iterator[Record]:
-    """Yield the samples of each task, in the newer form or in the older one, `{"base": [...], "plus": [...]}`.
+    """Yield the samples of each task.
 
     A slash in the name of a model is two hyphens in the name of the file. EvalPlus counts a sample as right where it
     passes both sets of tests.
@@ -74,13 +74,9 @@ def evalplus(records: Records, shared: Shared, _path: Path, build: RowBuilder) -
     name = get_text(shared, "$name.model")
     shared["$model"] = name.replace("--", "/") if name else None
     for record in records:
-        samples, task = record.get("value"), record["$key"]
-        if is_list(old := record.get("base")):
-            plus = record.get("plus")
-            pairs = zip(old, plus if is_list(plus) and len(plus) == len(old) else [None] * len(old), strict=True)
-            samples = [{"base_status": get_field(one, "0"), "plus_status": get_field(two, "0")} for one, two in pairs]
+        task = record["$key"]
         dataset = str(task).partition("/")[0].lower()
-        for sample in parse_records(samples, build.note):
+        for sample in parse_records(record.get("value"), build.note):
             statuses = {name: get_text(sample, f"{name}_status") for name in ("plus", "base")}
             passed = {name: status.lower() in ("pass", "success") for name, status in statuses.items() if status}
             if "plus" in passed:

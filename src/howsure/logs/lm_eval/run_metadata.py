@@ -179,19 +179,10 @@ def find_run(path: Path, note: AddNote) -> LmEvalRun:
     for totals in _read_totals(path.parent, f"*{date}.json*") if match else ():
         if task in totals.configs or task in totals.results:
             return LmEvalRun(task=task, model=totals.find_model(path, note), totals=totals, date=date)
-    each = list(_read_totals(path.parent, "*"))
-    candidates = [totals for totals in each if task in totals.configs or (not task and len(totals.configs) == 1)]
-    if len(candidates) == 1:
-        (totals,) = candidates
-        if date:
-            what = "no results json of its date lies beside it: settings are read from the only other"
-            note("log-metadata", what=what)
-        task = task or next(iter(totals.configs))
-        return LmEvalRun(task=task, model=totals.find_model(path, note), totals=totals, date=date)
     task = task or path.name.removesuffix(".gz").removesuffix(".jsonl").removeprefix("samples_")
     model = path.resolve().parent.name or "model"
-    why = f"{len(candidates)} results json could be its own" if candidates else "no results json of it lies beside it"
-    note("log-metadata", what=f"{why}: the benchmark {task!r} is the file's name, the model {model!r} its folder's")
+    names = f"the benchmark {task!r} is the file's name, the model {model!r} its folder's"
+    note("log-metadata", what=f"no results json of it lies beside it: {names}")
     return LmEvalRun(task=task, model=model, date=date)
 
 
