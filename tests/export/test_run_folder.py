@@ -18,7 +18,7 @@ from howsure.logs.inspect.reader import InspectReader
 from howsure.logs.lm_eval.reader import LmEvalReader
 from howsure.notes import Note
 from howsure.results.table_log import TableLogReader
-from howsure.rows import rows_to_cells
+from howsure.rows import to_cells
 from howsure.rows.columns import TableOptions
 from howsure.rows.mapping import read_map
 from howsure.rows.table import read_cells
@@ -339,7 +339,7 @@ def test_cells_of_a_converted_table_are_those_of_the_table(tmp_path):
     lines = [f"{m},q{i},{g},{(i * g + ord(m)) % 3 / 2}" for m in "xy" for i in range(9) for g in range(1, 4)]
     table(tmp_path, "\n".join(["model,question,generation,score", *lines]))
     (direct,) = read_cells(tmp_path / "sums.csv")
-    (stored,) = rows_to_cells.make_cells(read(tmp_path / "run", ["benchmark", "model", "question", "score"]))
+    (stored,) = to_cells.make_cells(read(tmp_path / "run", ["benchmark", "model", "question", "score"]))
     assert (direct.models, direct.questions) == (stored.models, stored.questions)
     for name in ("n", "total", "total_sq"):
         assert (getattr(direct, name) == getattr(stored, name)).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure.rows import rows_to_cells
+from howsure.rows import to_cells
 from howsure.stats.core.cells import Cells
 from howsure.store import manifest
 from howsure.store.manifest import ModelRecord
@@ -49,7 +49,7 @@ def same(first: Cells, second: Cells, *names: str, exactly=True):
 
 
 def stored(path):
-    found = rows_to_cells.make_cells(read(path, ["benchmark", "model", "question", "variant", "score"]))
+    found = to_cells.make_cells(read(path, ["benchmark", "model", "question", "variant", "score"]))
     return {one.benchmark: one for one in found}
 
 

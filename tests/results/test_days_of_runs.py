@@ -9,7 +9,7 @@ from helpers.stored_rows import open_run, row
 import howsure as hs
 from howsure import figures
 from howsure.errors import InputError
-from howsure.rows.rows_to_cells import find_days
+from howsure.rows.to_cells import find_days
 
 
 def seconds(text):

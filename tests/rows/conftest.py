@@ -2,11 +2,11 @@
 
 import pytest
 
-from howsure.rows import rows_to_cells
+from howsure.rows import to_cells
 
 
 @pytest.fixture(scope="module")
 def grouped_by_duckdb():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_to_cells, "_FEW_ROWS", 0)
+        patch.setattr(to_cells, "_FEW_ROWS", 0)
         yield

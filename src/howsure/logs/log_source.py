@@ -13,7 +13,7 @@ from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogRow
 from howsure.logs.log_names import DistinctLog
 from howsure.notes import Note, note_omission
-from howsure.rows import grouping, rows_to_cells
+from howsure.rows import to_cells
 from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ class LogSource:
 
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark."""
-        return rows_to_cells.make_cells(self.rows, where=str(self.path)) if self.rows.num_rows else []
+        return to_cells.make_cells(self.rows, where=str(self.path)) if self.rows.num_rows else []
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation, by benchmark."""
         if not self.rows.num_rows:
             return {}
-        days = rows_to_cells.find_days(self.rows, self.info.created)
-        return rows_to_cells.make_runs(self.rows, where=str(self.path), days=days)
+        days = to_cells.find_days(self.rows, self.info.created)
+        return to_cells.make_runs(self.rows, where=str(self.path), days=days)
 
     def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark.
@@ -94,7 +94,7 @@ class LogSource:
         if dimensions:
             what = f"a log has no dimension {dimensions[0]!r}"
             raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
-        return rows_to_cells.make_cubes(self.rows, where=str(self.path)) if self.rows.num_rows else []
+        return to_cells.make_cubes(self.rows, where=str(self.path)) if self.rows.num_rows else []
 
     def manifest(self) -> dict[str, object]:
         """Return what the log states of itself, in the form of the manifest of a run folder."""
@@ -153,7 +153,7 @@ class LogSource:
             columns = {name: [getattr(row, name) for row in batch] for name in _COLUMNS}
             batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
         table = pa.Table.from_batches(batches, schema=schema)
-        table = grouping.keep_first_rows(table, self.most_generations, str(self.path))
+        table = to_cells.keep_first_rows(table, self.most_generations, str(self.path))
         if not table.num_rows and self.options.superseded:
             return table
         if not table.num_rows or (n_unjudged and table["score"].null_count == table.num_rows):

@@ -20,7 +20,7 @@ from howsure.results.sources import Data, Source, check_no_mapping, find_sources
 from howsure.rows.columns import TableOptions
 from howsure.rows.frames import is_frame
 from howsure.rows.mapping import GivenMap, Shape
-from howsure.rows.rows_to_cells import flatten_cube, merge_cells
+from howsure.rows.to_cells import flatten_cube, merge_cells
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.repeats import describe_dependence

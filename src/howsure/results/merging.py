@@ -16,7 +16,7 @@ import numpy as np
 
 from howsure.errors import InputError, StoreError, UnknownNameError
 from howsure.notes import Note
-from howsure.rows.rows_to_cells import EXTREMES, SUMS
+from howsure.rows.to_cells import EXTREMES, SUMS
 from howsure.stats.core.cells import Cells, merge_clusters
 from howsure.stats.core.cube import Cube
 from howsure.store.manifest import Manifest

@@ -11,8 +11,8 @@ from howsure.errors import InputError, StoreError
 from howsure.logs.base import OF_OWN_SCORES
 from howsure.notes import Note
 from howsure.results import merging
-from howsure.rows import rows_to_cells
-from howsure.rows.grouping import keep_first_rows
+from howsure.rows import to_cells
+from howsure.rows.to_cells import keep_first_rows
 from howsure.store import database, manifest, responses, scorer_files
 from howsure.store import manifest as manifests
 from howsure.store.lookup import read_clusters
@@ -88,10 +88,10 @@ class RunSource:
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
-        """Return the cells, one object per benchmark; see `rows.rows_to_cells.make_cells`."""
+        """Return the cells, one object per benchmark; see `rows.to_cells.make_cells`."""
         if self.plans:
             self._note_stages("stages-weighted")
-        return [] if self._is_copy else rows_to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
+        return [] if self._is_copy else to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each run by benchmark; a run is one generation of every question."""
@@ -99,8 +99,8 @@ class RunSource:
             self._note_stages("stages-as-runs")
         if self._is_copy:
             return {}
-        days = rows_to_cells.find_days(self.rows)
-        return rows_to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans, days=days)
+        days = to_cells.find_days(self.rows)
+        return to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans, days=days)
 
     def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
@@ -108,7 +108,7 @@ class RunSource:
             self._note_stages("stages-of-variants")
         if self._is_copy:
             return []
-        cubes = rows_to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
+        cubes = to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
         about = self._manifest or manifests.Manifest()
         return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
 

@@ -22,7 +22,7 @@ from howsure.logs.log_source import LogSource
 from howsure.results.answers import GENERATION_KINDS, GenerationKind, classify_generations
 from howsure.results.run_source import RunSource, has_answers
 from howsure.results.texts import parse_messages
-from howsure.rows.grouping import keep_first_rows
+from howsure.rows.to_cells import keep_first_rows
 from howsure.store import lookup
 from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 

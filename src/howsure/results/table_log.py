@@ -14,7 +14,7 @@ from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder
 from howsure.logs.file_formats import FileHead
 from howsure.notes import Note
-from howsure.rows import rows_to_cells
+from howsure.rows import to_cells
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import find_format, is_table
 from howsure.rows.score_column import drop_summaries
@@ -159,7 +159,7 @@ class TableLogReader(LogReader):
                 what = "each row is a cell, and there are no generations to convert"
                 remedy = "read the table itself: it does not state which of its generations were right"
                 raise InputError(what, where=where, remedy=remedy)
-            cells = rows_to_cells.make_cells(rows, where=where)
+            cells = to_cells.make_cells(rows, where=where)
             remaining: Any = drop_summaries(cells, where, note)
             for before, after in zip(cells, remaining, strict=True):
                 for name, names in (("question", after.questions), ("model", after.models)):

@@ -1,7 +1,7 @@
 """Group the rows of frames that users hold: pandas, polars, pyarrow, DuckDB, PySpark, and what else narwhals reads.
 
 A frame in memory goes to DuckDB through Arrow and is read like a file. A lazy frame, above all of PySpark, is reduced
-by its own engine with the expressions of `rows.grouping`, where it has a row per generation under names that we know.
+by its own engine with the expressions of `rows.to_cells`, where it has a row per generation under names that we know.
 """
 
 from __future__ import annotations

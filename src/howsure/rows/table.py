@@ -19,7 +19,7 @@ import numpy as np
 from howsure import notes
 from howsure.errors import InputError, UnknownNameError, first_line
 from howsure.notes import Note
-from howsure.rows import rows_to_cells
+from howsure.rows import to_cells
 from howsure.rows.columns import MatchedColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, write_map
@@ -587,7 +587,7 @@ def group_rows(
     options
         How the table is read.
     group
-        A function of canonical rows and `where`, such as those of `rows_to_cells`.
+        A function of canonical rows and `where`, such as those of `to_cells`.
     note
         Function that is called with each note.
 
@@ -757,7 +757,7 @@ def read_cells(
     InputError
         When the table cannot be read; names the row and the column, or the options that read it.
     """
-    group = partial(rows_to_cells.make_cells, generations=generations)
+    group = partial(to_cells.make_cells, generations=generations)
     where = _name(table, name)
     cells: list[Cells] = _group(table, _extend(options, columns), group, where, note)
     return drop_summaries(cells, where, note)
@@ -788,7 +788,7 @@ def read_numbered_runs(
 ) -> dict[str, list[tuple[str, Cells]]]:
     """Read the cells of each generation with its number or name, by benchmark; parameters as for `read_cells`."""
     where = _name(table, name)
-    group = partial(rows_to_cells.make_numbered_runs, generations=generations)
+    group = partial(to_cells.make_numbered_runs, generations=generations)
     runs: dict[str, list[tuple[str, Cells]]] = _group(table, _extend(options, columns), group, where, note)
     return {
         benchmark: [(number, drop_summaries([run], where, note)[0]) for number, run in each]
@@ -816,7 +816,7 @@ def read_cubes(
         Columns with the values of the variants.
     """
     options = replace(_extend(options, columns), dimensions=tuple(dimensions), by_variant=True)
-    group = partial(rows_to_cells.make_cubes, generations=generations)
+    group = partial(to_cells.make_cubes, generations=generations)
     where = _name(table, name)
     cubes: list[Cube] = _group(table, options, group, where, note)
     return drop_summaries(cubes, where, note)

@@ -1,7 +1,7 @@
 """The columns of a response: names, types, units, key and version.
 
 A response is one generation: the completion of a model for one question under one prompt variant, and its score. All
-readers return these columns, the store keeps them, and `rows.rows_to_cells` groups them into cells.
+readers return these columns, the store keeps them, and `rows.to_cells` groups them into cells.
 """
 
 from __future__ import annotations

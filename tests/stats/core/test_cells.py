@@ -92,7 +92,7 @@ def test_sums_are_fooled_and_extremes_are_not(scores):
 @pytest.mark.parametrize("scores", FOOLING.values(), ids=FOOLING)
 def test_extremes_outlive_every_reduction(scores, tmp_path):
     """By construction: however the rows are read, selected, merged or pooled, the scores leave [0, 1]."""
-    from howsure.rows import rows_to_cells
+    from howsure.rows import to_cells
     from howsure.stats.repeats.runs import align_runs
 
     whole = of(*scores)
@@ -103,14 +103,14 @@ def test_extremes_outlive_every_reduction(scores, tmp_path):
     path = tmp_path / "rows.csv"
     rows.to_csv(path, index=False)
     [read], [cube] = (
-        rows_to_cells.make_cells(rows),
-        rows_to_cells.make_cubes(rows.assign(variant=list("vwvwv")[: len(scores)])),
+        to_cells.make_cells(rows),
+        to_cells.make_cubes(rows.assign(variant=list("vwvwv")[: len(scores)])),
     )
-    [pooled] = rows_to_cells.make_cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
+    [pooled] = to_cells.make_cells(rows.assign(variant=list("vwvwv")[: len(scores)]))
     every = [
         whole + plain, plain + whole, (whole + plain).select(["x"]), runs[0] + runs[1] + runs[-1], align_runs(runs)[0],
         *align_runs([whole, plain])[1][:1], read, pooled, cube.cells(), cube.select(["x"]).cells(), *howsure.read(path),
-        *rows_to_cells.merge_cells([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
+        *to_cells.merge_cells([read, plain]), *(one.cells() for one in merge_cubes([cube, cube])),
     ]  # fmt: skip
     assert [one.unit for one in every] == [False] * len(every)
     assert not cube.unit

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from howsure.errors import InputError
-from howsure.rows import grouping, rows_to_cells
+from howsure.rows import to_cells
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score
 from howsure.stats.sequential.adaptive_allocation import merge_stages
@@ -42,7 +42,7 @@ ENGINES = {
 def test_the_same_cells_on_every_engine(engine):
     frame = ENGINES[engine](ROWS)
     with duckdb.connect() as connection:
-        a, b = rows_to_cells.make_cells(connection.from_arrow(frame) if engine == "duckdb" else frame)
+        a, b = to_cells.make_cells(connection.from_arrow(frame) if engine == "duckdb" else frame)
     assert (a.benchmark, a.models, a.total.tolist()) == ("a", ("x",), [[0.25]])
     assert (b.benchmark, b.models, b.questions, b.variants) == ("b", ("m1", "m2"), ("q1", "q2"), ("v1", "v2"))
     assert b.n.tolist() == [[2, 1], [1, 0]]
@@ -70,13 +70,13 @@ def test_few_rows_are_grouped_in_memory_as_duckdb_groups_them(without, monkeypat
     def group_all():
         with duckdb.connect() as connection:
             rows = connection.from_arrow(pa.table(columns))
-            cells, runs = rows_to_cells.make_cells(rows), rows_to_cells.make_runs(rows)
-            some = rows_to_cells.make_cells(rows, generations=2) if without != "generation" else []
-            cubes = rows_to_cells.make_cubes(rows)
+            cells, runs = to_cells.make_cells(rows), to_cells.make_runs(rows)
+            some = to_cells.make_cells(rows, generations=2) if without != "generation" else []
+            cubes = to_cells.make_cubes(rows)
         return [*cells, *some, *(run for each in runs.values() for run in each), *cubes]
 
     by_duckdb = group_all()
-    monkeypatch.setattr(rows_to_cells, "_FEW_ROWS", len(key))
+    monkeypatch.setattr(to_cells, "_FEW_ROWS", len(key))
     in_memory = group_all()
     assert len(in_memory) == len(by_duckdb) >= 6
     for one, other in zip(in_memory, by_duckdb, strict=True):
@@ -87,19 +87,19 @@ def test_few_rows_are_grouped_in_memory_as_duckdb_groups_them(without, monkeypat
 def test_duplicate_keys_are_refused():
     twice = ROWS | {"variant": ["v1"] * 6, "generation": [1] * 6}
     with pytest.raises(InputError, match="rows: 2 duplicate keys, the first benchmark 'b', model 'm1', question 'q1'"):
-        rows_to_cells.make_cells(pa.table(twice), where="rows")
+        to_cells.make_cells(pa.table(twice), where="rows")
 
 
 def test_no_rows():
     with pytest.raises(InputError, match="the table: no rows"):
-        rows_to_cells.make_cells(pa.table(ROWS).slice(0, 0))
+        to_cells.make_cells(pa.table(ROWS).slice(0, 0))
 
 
 def test_whole_number_scores_do_not_overflow_and_merge_adds():
     rows = {name: ROWS[name][:2] for name in ("benchmark", "model", "question")} | {"score": [4_000_000_000, 1]}
-    [cells] = rows_to_cells.make_cells(pa.table(rows))
+    [cells] = to_cells.make_cells(pa.table(rows))
     assert cells.total_sq.max() == 1.6e19
-    [both] = rows_to_cells.merge_cells([cells, cells])
+    [both] = to_cells.merge_cells([cells, cells])
     assert np.array_equal(both.n, 2 * cells.n)
 
 
@@ -121,7 +121,7 @@ def staged_rows():
 
 def test_stages_are_weighed_as_wholes():
     """An independent version: the stages cut by hand."""
-    [cells] = rows_to_cells.make_cells(staged_rows(), plans={"b": {"m": PLAN}})
+    [cells] = to_cells.make_cells(staged_rows(), plans={"b": {"m": PLAN}})
     first = Cells.from_scores("b", ["m"], ["q1", "q2"], [[[1, 0], [1, 1]]])
     second = Cells.from_scores("b", ["m"], ["q1", "q2"], [[[1], [0, 1, 1]]])
     expected = merge_stages([first, second])
@@ -136,24 +136,24 @@ def test_stages_are_weighed_as_wholes():
 
 def test_what_is_beyond_the_plan_is_a_stage_too():
     plan = AdaptivePlan(generations=2, allocations=({"q1": 2, "q2": 2},))
-    [cells] = rows_to_cells.make_cells(staged_rows(), plans={"b": {"m": plan}})
-    [other] = rows_to_cells.make_cells(staged_rows(), plans={"b": {"m": PLAN}})
+    [cells] = to_cells.make_cells(staged_rows(), plans={"b": {"m": plan}})
+    [other] = to_cells.make_cells(staged_rows(), plans={"b": {"m": PLAN}})
     assert cells.mean[0, :2] == pytest.approx(other.mean[0, :2])
 
 
 def test_plans_of_others_change_nothing():
-    [plain] = rows_to_cells.make_cells(staged_rows())
+    [plain] = to_cells.make_cells(staged_rows())
     for plans in ({"b": {"x": PLAN}}, {"c": {"m": PLAN}}):
-        [cells] = rows_to_cells.make_cells(staged_rows(), plans=plans)
+        [cells] = to_cells.make_cells(staged_rows(), plans=plans)
         assert cells.n.tolist() == plain.n.tolist()
         assert cells.total.tolist() == plain.total.tolist()
 
 
 def test_runs_of_a_staged_model_are_the_generations_that_all_questions_have():
-    runs = rows_to_cells.make_runs(staged_rows(), plans={"b": {"m": PLAN}})["b"]
+    runs = to_cells.make_runs(staged_rows(), plans={"b": {"m": PLAN}})["b"]
     assert [run.n.sum() for run in runs] == [4, 3, 2]
     assert "m" in runs[2].models
-    assert [run.n.sum() for run in rows_to_cells.make_runs(staged_rows())["b"]] == [4, 3, 2, 1, 1]
+    assert [run.n.sum() for run in to_cells.make_runs(staged_rows())["b"]] == [4, 3, 2, 1, 1]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -161,7 +161,7 @@ def test_the_same_cubes_on_every_engine(engine):
     frame = ENGINES[engine](ROWS | {"tone": ["kind", "kind", "cold", "kind", "kind", "kind"]})
     with duckdb.connect() as connection:
         rows = connection.from_arrow(frame) if engine == "duckdb" else frame
-        a, b = rows_to_cells.make_cubes(rows, dimensions=["tone"])
+        a, b = to_cells.make_cubes(rows, dimensions=["tone"])
     assert (a.benchmark, a.models, a.variants, a.total.tolist()) == ("a", ("x",), ("v1",), [[[0.25]]])
     assert (b.models, b.questions, b.variants) == (("m1", "m2"), ("q1", "q2"), ("v1", "v2"))
     assert b.n.tolist() == [[[1, 1], [1, 0]], [[1, 0], [0, 0]]]
@@ -173,8 +173,8 @@ def test_the_same_cubes_on_every_engine(engine):
 
 def test_a_cube_without_a_variant_has_one_and_pools_to_the_cells():
     rows = {name: values for name, values in ROWS.items() if name != "variant"} | {"generation": [1, 1, 2, 1, 1, 2]}
-    _, cube = rows_to_cells.make_cubes(pa.table(rows))
-    _, cells = rows_to_cells.make_cells(pa.table(rows))
+    _, cube = to_cells.make_cubes(pa.table(rows))
+    _, cells = to_cells.make_cells(pa.table(rows))
     assert cube.variants == ("default",)
     assert np.array_equal(cube.cells().n, cells.n)
     assert np.array_equal(cube.cells().total, cells.total)
@@ -183,16 +183,16 @@ def test_a_cube_without_a_variant_has_one_and_pools_to_the_cells():
 def test_cells_of_variants_in_a_table_of_counts():
     rows = {"benchmark": ["b"] * 3, "model": ["m"] * 3, "question": ["q", "q", "r"], "variant": ["v", "w", "v"]}
     rows |= {"n": [2, 3, 4], "total": [1.0, 3.0, 0.0], "total_sq": [1.0, 3.0, 0.0]}
-    [cube] = rows_to_cells.make_cubes(pa.table(rows))
+    [cube] = to_cells.make_cubes(pa.table(rows))
     assert cube.n.tolist() == [[[2, 3], [4, 0]]]
-    [cells] = rows_to_cells.make_cells(pa.table(rows))
+    [cells] = to_cells.make_cells(pa.table(rows))
     assert (cells.n.tolist(), cells.total.tolist()) == ([[5, 4]], [[4.0, 0.0]])
 
 
 def test_variants_that_no_two_questions_share_are_nested():
     rows = {"benchmark": ["b"] * 5, "model": ["m", "m", "m", "m", "n"], "question": ["q1", "q1", "q2", "q2", "q2"]}
     rows |= {"variant": ["c", "a", "b", "d", "d"], "score": [1.0, 0.0, 0.5, 0.25, 0.75], "tone": ["x"] * 5}
-    [cube] = rows_to_cells.make_cubes(pa.table(rows), dimensions=["tone"])
+    [cube] = to_cells.make_cubes(pa.table(rows), dimensions=["tone"])
     assert cube.nested
     assert (cube.variants, dict(cube.values)) == (("1", "2"), {})
     assert cube.total.tolist() == [[[0.0, 1.0], [0.5, 0.25]], [[0.0, 0.0], [0.0, 0.75]]]
@@ -200,17 +200,17 @@ def test_variants_that_no_two_questions_share_are_nested():
 
 def test_a_variant_has_one_value_on_a_dimension():
     with pytest.raises(InputError, match="t: variant 'v1' has tone 'cold' and 'kind'; a variant has one value"):
-        rows_to_cells.make_cubes(pa.table(ROWS | {"tone": ["kind"] * 5 + ["cold"]}), where="t", dimensions=["tone"])
+        to_cells.make_cubes(pa.table(ROWS | {"tone": ["kind"] * 5 + ["cold"]}), where="t", dimensions=["tone"])
 
 
 def test_a_prompt_of_its_own_for_nearly_every_question_is_no_variant(monkeypatch):
-    monkeypatch.setattr(rows_to_cells, "_MAX_CELLS", 1000)
+    monkeypatch.setattr(to_cells, "_MAX_CELLS", 1000)
     rows = {"benchmark": ["b"] * 41, "model": ["m"] * 41, "question": [f"q{i}" for i in range(41)]}
     rows |= {"variant": [f"{i % 40}" for i in range(41)], "score": [1.0] * 41}
     with pytest.raises(
         InputError, match="b: 1 models x 41 questions x 40 variants are 1,640 cells; a variant is one way"
     ):
-        rows_to_cells.make_cubes(pa.table(rows))
+        to_cells.make_cubes(pa.table(rows))
 
 
 def test_stages_of_a_cube_are_weighed_as_wholes():
@@ -226,13 +226,13 @@ def test_stages_of_a_cube_are_weighed_as_wholes():
     rows = pa.table(
         {"benchmark": ["b"] * 16, "model": ["m"] * 16, **names, "score": [scores[q, v][g - 1] for q, v, g in keys]}
     )
-    [cube] = rows_to_cells.make_cubes(rows, plans={"b": {"m": PLAN}})
+    [cube] = to_cells.make_cubes(rows, plans={"b": {"m": PLAN}})
     first = [[scores[key][:2] for key in sorted(scores)]]
     second = [[scores[key][2:] for key in sorted(scores)]]
     expected = merge_stages([Cells.from_scores("b", ["m"], ["1", "2", "3", "4"], each) for each in (first, second)])
     assert cube.mean.ravel() == pytest.approx(expected.mean[0])
     assert cube.n.ravel().tolist() == expected.n[0].tolist()
-    [plain] = rows_to_cells.make_cubes(rows, plans={"b": {"x": PLAN}})
+    [plain] = to_cells.make_cubes(rows, plans={"b": {"x": PLAN}})
     assert plain.total.ravel().tolist() == [2, 1, 4, 2]
 
 
@@ -252,7 +252,7 @@ def test_adaptive_counts_do_not_bias_the_cells_of_a_cube():
     rows |= {"variant": [f"v{i}" for i in v[asked]], "generation": (g[asked] + 1).tolist(), "score": score.tolist()}
     ids = [f"q{i:03}" for i in range(N)]
     plan = AdaptivePlan(generations=4, allocations=(dict.fromkeys(ids, 2), dict(zip(ids, more.tolist(), strict=True))))
-    [weighed] = rows_to_cells.make_cubes(pa.table(rows), plans={"b": {"m": plan}})
+    [weighed] = to_cells.make_cubes(pa.table(rows), plans={"b": {"m": plan}})
     error = np.sqrt(np.mean(p * (1 - p)) / 3 / N)
     assert np.abs(weighed.mean[0].mean(axis=0) - p.mean(axis=0)).max() < 3 * error
     assert weighed.n.sum() > 2 * N * S
@@ -272,8 +272,8 @@ def test_runs_read_in_parts_are_the_runs(monkeypatch, most):
     }
     names = dict(zip(("benchmark", "model", "question", "generation"), zip(*scores, strict=True), strict=True))
     frame = pa.table({**{name: list(values) for name, values in names.items()}, "score": list(scores.values())})
-    monkeypatch.setattr(grouping, "_MAX_RUN_ROWS", most)
-    runs = rows_to_cells.make_runs(frame)
+    monkeypatch.setattr(to_cells, "_MAX_RUN_ROWS", most)
+    runs = to_cells.make_runs(frame)
     assert list(runs) == ["x", "y"]
     for benchmark, each in runs.items():
         for g, run in zip((1, 2, 3, 12), each, strict=True):
@@ -297,12 +297,12 @@ def test_the_note_of_each_model_has_its_own_number_of_variants():
         for score in [None if (model, variant) == ("b", "w") else float(question == "1")]
     ]
     for shards in ([rows], [rows[:5], rows[5:9], rows[9:]]):
-        [cells] = rows_to_cells.merge_cells(
-            [part for each in shards for part in rows_to_cells.make_cells(pa.Table.from_pylist(each))]
+        [cells] = to_cells.merge_cells(
+            [part for each in shards for part in to_cells.make_cells(pa.Table.from_pylist(each))]
         )
         notes = dict(zip(*(score(cells).columns()[name].tolist() for name in ("model", "note")), strict=True))
         assert "averaged over 3 prompt variants" in notes["a"]
         assert "averaged over 2 prompt variants" in notes["b"]
         assert "variants" not in notes["c"]
-    [pooled] = [cube.cells() for cube in rows_to_cells.make_cubes(pa.Table.from_pylist(rows))]
+    [pooled] = [cube.cells() for cube in to_cells.make_cubes(pa.Table.from_pylist(rows))]
     assert [pooled.count_variants(model) for model in "abc"] == [3, 2, 1]

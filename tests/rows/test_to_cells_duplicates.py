@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import InputError
-from howsure.rows import grouping, rows_to_cells
+from howsure.rows import to_cells
 
 pytestmark = pytest.mark.usefixtures("grouped_by_duckdb")
 
@@ -35,7 +35,7 @@ def lazy(frame):
 def passes(monkeypatch):
     """How often rows are grouped by their whole key, which is what the one pass saves."""
     counted = []
-    monkeypatch.setattr(grouping, "_check_unique", lambda _rows, key, _where: counted.append(tuple(key)))
+    monkeypatch.setattr(to_cells, "_check_unique", lambda _rows, key, _where: counted.append(tuple(key)))
     return counted
 
 
@@ -46,7 +46,7 @@ def test_a_sum_of_powers_has_as_many_bits_as_terms_only_where_all_differ(generat
     terms = [2.0**g for g in generations]
     while len(terms) > 1:  # a random tree of additions, as an engine's threads make one
         terms.append(terms.pop(random.randrange(len(terms))) + terms.pop(random.randrange(len(terms))))
-    [bits] = grouping._count_bits(np.array(terms))
+    [bits] = to_cells._count_bits(np.array(terms))
     assert (bits == len(generations)) == (len(set(generations)) == len(generations))
 
 
@@ -54,7 +54,7 @@ def test_a_sum_of_powers_has_as_many_bits_as_terms_only_where_all_differ(generat
 def test_powers_of_two_are_exact_on_every_engine(engine):
     """Independent: Python's integers."""
     frame = lazy(ENGINES[engine](rows(list(range(5, 215)))))
-    words = grouping._build_mark_terms(grouping._find_range(frame), None)
+    words = to_cells._build_mark_terms(frame, None)
     assert len(words) == 4
     each = {str(i): word for i, word in enumerate(words.values())}
     powers = frame.select(**each).collect(backend="pyarrow").to_native()
@@ -68,7 +68,7 @@ def test_powers_of_two_are_exact_on_every_engine(engine):
 def test_different_generations_need_no_second_pass(engine, generations, passes):
     with duckdb.connect() as connection:
         frame = ENGINES[engine](rows(generations))
-        [cells] = rows_to_cells.make_cells(connection.from_arrow(frame) if engine == "duckdb" else frame)
+        [cells] = to_cells.make_cells(connection.from_arrow(frame) if engine == "duckdb" else frame)
     assert cells.n.tolist() == [[len(generations)]]
     assert passes == []
 
@@ -82,46 +82,44 @@ def test_duplicates_are_refused_on_every_engine(engine, generations):
         frame = ENGINES[engine](rows(generations))
         given = connection.from_arrow(frame) if engine == "duckdb" else frame
         with pytest.raises(InputError, match="the table: 1 duplicate key, the first benchmark 'b', model 'm', quest"):
-            rows_to_cells.make_cells(given)
+            to_cells.make_cells(given)
 
 
 def test_generations_that_are_no_small_numbers_are_grouped_by_their_key(passes):
     for generations in (["1", "2"], [0, 10**12], [1.5, 2.5]):
-        rows_to_cells.make_cells(pa.table(rows(generations)))
+        to_cells.make_cells(pa.table(rows(generations)))
     assert passes == [("benchmark", "model", "question", "generation")] * 3
 
 
 def test_a_generation_that_is_null_is_one():
-    [cells] = rows_to_cells.make_cells(pa.table(rows([1, None, 2])))
+    [cells] = to_cells.make_cells(pa.table(rows([1, None, 2])))
     assert cells.n.tolist() == [[3]]
     with pytest.raises(InputError, match="1 duplicate key.*generation None; it occurs 2 times"):
-        rows_to_cells.make_cells(pa.table(rows([1, None, None])))
-    [cells] = rows_to_cells.make_cells(pa.table(rows(pa.array([None, None], pa.int64()), variant=["v", "w"])))
+        to_cells.make_cells(pa.table(rows([1, None, None])))
+    [cells] = to_cells.make_cells(pa.table(rows(pa.array([None, None], pa.int64()), variant=["v", "w"])))
     assert cells.n.tolist() == [[2]]
 
 
-def test_variants_are_pooled_here_or_by_the_engine_alike(monkeypatch):
-    """Both ways, of which one is for very many variants; the expectation is counted by hand."""
+def test_variants_are_pooled():
+    """The expectation is counted by hand."""
     many = rows([1, 1, 2, 1], variant=["v", "w", "w", "x"], answer=["A", None, "B", "C"])
     many["question"], many["score"] = ["q", "q", "q", "r"], [1.0, 0.0, 1.0, None]
-    for most in (grouping._MAX_VARIANT_CELLS, 0):
-        monkeypatch.setattr(grouping, "_MAX_VARIANT_CELLS", most)
-        [cells] = rows_to_cells.make_cells(pa.table(many))
-        assert (cells.n.tolist(), cells.total.tolist()) == ([[3, 0]], [[2.0, 0.0]])
-        assert (cells.failed.tolist(), cells.unparsed.tolist()) == ([[0, 1]], [[1, 0]])
-        assert cells.variants == ("v", "w", "x")
-        with pytest.raises(InputError, match="1 duplicate key.*variant 'w', generation 2"):
-            rows_to_cells.make_cells(pa.table({**many, "generation": [1, 2, 2, 1]}))
+    [cells] = to_cells.make_cells(pa.table(many))
+    assert (cells.n.tolist(), cells.total.tolist()) == ([[3, 0]], [[2.0, 0.0]])
+    assert (cells.failed.tolist(), cells.unparsed.tolist()) == ([[0, 1]], [[1, 0]])
+    assert cells.variants == ("v", "w", "x")
+    with pytest.raises(InputError, match="1 duplicate key.*variant 'w', generation 2"):
+        to_cells.make_cells(pa.table({**many, "generation": [1, 2, 2, 1]}))
 
 
 def test_runs_and_cubes_find_duplicates_too():
     twice = pa.table(rows([1, 2, 2]))
-    for read in (rows_to_cells.make_runs, rows_to_cells.make_cubes):
+    for read in (to_cells.make_runs, to_cells.make_cubes):
         with pytest.raises(InputError, match="1 duplicate key"):
             read(twice)
     cells = {**rows([1, 1]), "n": [1, 2], "total": [1.0, 1.0], "total_sq": [1.0, 1.0]}
     with pytest.raises(InputError, match="1 duplicate key.*question 'q'; it occurs 2 times"):
-        rows_to_cells.make_cells(pa.table(cells))
+        to_cells.make_cells(pa.table(cells))
 
 
 BAD = {
@@ -143,11 +141,11 @@ def test_rows_of_which_no_cell_can_be_made(engine, case):
         frame = ENGINES[engine]({**rows([1, 2]), **wrong})
         given = connection.from_arrow(frame) if engine == "duckdb" else frame
         with pytest.raises(InputError, match=message):
-            rows_to_cells.make_cells(given, where="t")
+            to_cells.make_cells(given, where="t")
 
 
 def test_an_empty_variant_is_refused_where_variants_are_told_apart():
     frame = pa.table(rows([1, 2], variant=["v", ""]))
-    assert functools.reduce(lambda a, b: a + b, rows_to_cells.make_cells(frame)).variants == ("", "v")
+    assert functools.reduce(lambda a, b: a + b, to_cells.make_cells(frame)).variants == ("", "v")
     with pytest.raises(InputError, match="the variant is empty"):
-        rows_to_cells.make_cubes(frame)
+        to_cells.make_cubes(frame)

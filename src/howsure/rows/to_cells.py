@@ -1,0 +1,742 @@
+"""Reduce rows to `Cells` and `Cube`, in two steps.
+
+`group_cells` groups rows with narwhals expressions, which run on the engine that holds them (DuckDB for files; that of
+a frame, such as Spark); only grouped rows come back, and all but the cells of a prompt variant are sums of these. They
+are put into dense arrays: pooled over variants (`make_cells`), of each generation (`make_runs`), of each variant
+(`make_cubes`).
+
+Duplicate keys are found in the same pass from the sum of 2^generation: the sum has as many bits that are 1 as it has
+terms exactly if no two terms are equal. This holds in double precision too, in any order of adding, for exponents up to
+52. Two equal terms are replaced by one bit of the next place, which leaves fewer bits than terms, and rounding never
+adds a bit. Where there are no more than 26 generations, the sum of 4^generation is used instead, with the term twice
+for a score above 0.5. Its digits to base 4 are the scores of the single generations, and again it has as many digits
+other than 0 as there are rows only if no two generations are equal.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import add, attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from howsure.errors import InputError
+from howsure.rows.formats import open_database
+from howsure.stats.core.cells import MOST_OUTCOMES, Cells
+from howsure.stats.core.cube import Cube
+from howsure.store.manifest import Plans
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import pyarrow as pa
+    from narwhals.typing import IntoFrame, IntoLazyFrame
+
+    Rows = nw.LazyFrame[IntoLazyFrame]
+
+__all__ = [
+    "EXTREMES",
+    "SUMS",
+    "find_days",
+    "flatten_cube",
+    "keep_first_rows",
+    "make_cells",
+    "make_cubes",
+    "make_numbered_runs",
+    "make_runs",
+    "merge_cells",
+]
+
+CELL = ("benchmark", "model", "question")
+#: Arrays of cells that add up, and arrays with the function that merges two of them.
+SUMS = ("n", "total", "total_sq")
+EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
+#: Column with the scores of single generations (`Cells.outcomes`), which do not add up.
+OUTCOMES = "outcomes"
+#: Columns of grouped rows, and the function that merges two groups.
+_MERGES = {**dict.fromkeys((*SUMS, "failed", "unparsed", OUTCOMES), "sum"), "minimum": "min", "maximum": "max"}
+#: Bits of a double, and the largest number of such words for which their sums are faster than a second pass.
+_BITS, _MAX_WORDS = 53, 4
+#: Columns that are added for a while: the rank of a generation among those of its cell, and the place of a row.
+_RANK, _PLACE = "generation rank", "place of the row"
+#: Largest number of cells of a cube; each takes 40 bytes.
+_MAX_CELLS = 100_000_000
+#: Largest number of rows that are grouped in memory: DuckDB plans each query for longer than it runs over these.
+_FEW_ROWS = 50_000
+#: Rows that are grouped by generation at a time.
+_MAX_RUN_ROWS = 500_000
+#: Seconds of a day, and the number of days from 1970 to the year 9999, the last one that a date can have.
+_DAY, _DAYS = 86_400, 2_932_897
+
+
+def make_cells(
+    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+) -> list[Cells]:
+    """Group rows into cells, pooled over prompt variants.
+
+    Parameters
+    ----------
+    frame
+        Any frame that narwhals reads, eager or lazy, with columns benchmark, model, question and either
+
+        - `score`, one row per generation (null: it failed), and optionally `answer` (null: it could not be parsed),
+          `variant` and `generation`; or
+        - `n`, `total`, `total_sq`, one row per cell;
+
+        and optionally `cluster`, one per question.
+    where
+        Name of the source, for messages.
+    plans
+        Plans of the models that were sampled adaptively: each stage is weighed as a whole
+        (`stats.sequential.merge_stages`), and `n` is the effective number of generations. Needs a column `generation`.
+    generations
+        Only the first so many generations of each cell and variant are read: those with the lowest numbers in the
+        column `generation`. None reads all.
+
+    Returns
+    -------
+    list of Cells
+        One per benchmark; models and questions are sorted by name. The cells keep the names of the variants.
+    """
+    rows = _open_rows(frame, generations, where)
+    clusters = _read_clusters(rows, where)
+    cells = []
+    for part in _split_table(_group_variants(rows, where, plans, required=CELL), "benchmark"):
+        pooled = _densify_cells(part, clusters)
+        if plans:
+            each = [_densify_cells(stage, clusters) for stage in _split_table(part, "stage")]
+            pooled = _weigh_stages(pooled, each, plans.get(pooled.benchmark, ()))
+        cells.append(pooled)
+    return cells
+
+
+def make_runs(
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    plans: Plans | None = None,
+    generations: int | None = None,
+    days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+) -> dict[str, list[Cells]]:
+    """Group rows into the cells of each generation, which is one run of the benchmark.
+
+    A frame without a column `generation` is one run. Of a model that was sampled adaptively, generations that only some
+    questions were to have are no runs and are left out; the caller notes this. Parameters are those of `make_cells`,
+    and `days` as `find_days` returns them.
+
+    Returns
+    -------
+    dict of str to list of Cells
+        Runs by benchmark, in the order of the generations.
+    """
+    numbered = make_numbered_runs(frame, where=where, plans=plans, generations=generations, days=days)
+    return {benchmark: [run for _, run in each] for benchmark, each in numbered.items()}
+
+
+def make_numbered_runs(
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    plans: Plans | None = None,
+    generations: int | None = None,
+    days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+) -> dict[str, list[tuple[str, Cells]]]:
+    """Group rows as `make_runs` does; each run has the number or name of its generation, "" without such a column."""
+    rows = _open_rows(frame, generations, where)
+    names = rows.collect_schema().names()
+    if "generation" not in names:
+        return {one.benchmark: [("", one)] for one in make_cells(frame, where=where)}
+    runs: dict[str, list[tuple[str, Cells]]] = {}
+    by = [name for name in (*CELL, "variant", "generation") if name in names]
+    for some in [rows] if plans else _split_generations(rows):
+        table = group_cells(some, by, where, required=(*CELL, "generation"))
+        if plans:
+            table = _drop_incomplete_runs(table, plans)
+        for part in _split_table(table, "benchmark"):
+            each = {str(one["generation"][0].as_py()): one for one in _split_table(part, "generation")}
+            own = runs.setdefault(str(part["benchmark"][0].as_py()), [])
+            for generation in sorted(each, key=_rank_generation):
+                run = _share_arrays(_densify_cells(each[generation], {}), own[0][1] if own else None)
+                keys = {model: (run.benchmark, model, generation) for model in run.models}
+                days_of_run = {model: days[key] for model, key in keys.items() if key in days}
+                own.append((generation, replace(run, days=days_of_run)))
+    return dict(sorted(runs.items()))
+
+
+def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], str]:
+    """Find the day on which each generation of a benchmark and model was made: the one of most of its questions.
+
+    Of two days of as many questions it is the first. Times before 1970 or after the year 9999, such as milliseconds
+    that were written as seconds, count as not known.
+
+    Parameters
+    ----------
+    table
+        Rows with benchmark, model, generation and ``created`` in seconds since 1970, null where it is not known.
+    started
+        When the run was started, in ISO 8601, for rows whose time is not known; empty or another text: not known.
+
+    Returns
+    -------
+    dict
+        Days in ISO 8601 (UTC), by benchmark, model and generation.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> columns = {"benchmark": ["b"] * 3, "model": ["m"] * 3, "generation": [1, 1, 2], "created": [0, 9, None]}
+    >>> find_days(pa.table(columns), "1970-01-03T01:00:00+02:00")
+    {('b', 'm', '1'): '1970-01-01', ('b', 'm', '2'): '1970-01-02'}
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    created = table["created"].cast(pa.float64())
+    start = _read_time(started)
+    if start is not None:
+        created = compute.fill_null(created, start)
+    day = compute.floor(compute.divide(created, float(_DAY)))
+    names = ["benchmark", "model", "generation"]
+    rows = (
+        table.select(names)
+        .append_column("day", day)
+        .filter(compute.and_(compute.greater_equal(day, 0.0), compute.less(day, float(_DAYS))))
+    )
+    counts = rows.group_by([*names, "day"]).aggregate([([], "count_all")])
+    counts = counts.sort_by([("count_all", "ascending"), ("day", "descending")])
+    columns = zip(*(counts[name].to_pylist() for name in (*names, "day")), strict=True)
+    days = {(str(benchmark), str(model), str(generation)): number for benchmark, model, generation, number in columns}
+    return {key: datetime.fromtimestamp(number * _DAY, UTC).date().isoformat() for key, number in sorted(days.items())}
+
+
+def _read_time(text: str) -> float | None:
+    """Return a time in ISO 8601 as seconds since 1970, of UTC where it names no zone; None for another text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _share_arrays(run: Cells, first: Cells | None) -> Cells:
+    """Return a run in less memory: with the names of the first run where they are equal, and equal arrays once."""
+    changes: dict[str, Any] = {}
+    for axis in ("models", "questions") if first is not None else ():
+        if getattr(run, axis) == getattr(first, axis):
+            changes[axis] = getattr(first, axis)
+    if run.minimum is not None and run.maximum is not None and np.array_equal(run.minimum, run.maximum, equal_nan=True):
+        changes["maximum"] = run.minimum
+    if np.array_equal(run.total, run.total_sq):
+        changes["total_sq"] = run.total
+    return replace(run, **changes)
+
+
+def make_cubes(
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    dimensions: Sequence[str] = (),
+    plans: Plans | None = None,
+    generations: int | None = None,
+) -> list[Cube]:
+    """Group rows into the cells of each prompt variant.
+
+    Parameters
+    ----------
+    frame, where
+        As for `make_cells`. Without a column `variant` there is one, "default".
+    dimensions
+        Columns with the values of the variants; a variant has one value of each.
+    plans
+        As for `make_cells`: each stage is weighed as a whole, so that the number of generations of a cell, which
+        depends on its scores, does not bias its mean.
+    generations
+        As for `make_cells`.
+
+    Returns
+    -------
+    list of Cube
+        One per benchmark; models, questions and variants are sorted by name. Variants are nested in questions where no
+        two questions share one.
+    """
+    import narwhals as nw
+
+    rows = _open_rows(frame, generations, where)
+    if "variant" not in rows.collect_schema().names():
+        rows = rows.with_columns(nw.lit("default").alias("variant"))
+    table = _group_variants(rows, where, plans, required=(*CELL, "variant"))
+    values = {dimension: _read_values(rows, dimension, where) for dimension in dimensions}
+    clusters = _read_clusters(rows, where)
+    return [_densify_cube(part, values, clusters, plans) for part in _split_table(table, "benchmark")]
+
+
+def merge_cells(parts: Iterable[Cells]) -> list[Cells]:
+    """Add up cells of the same benchmark, such as those of several files or shards.
+
+    Benchmarks, models and questions are sorted by name, so that sums in floating point do not depend on how the rows
+    were divided.
+    """
+    by_name = sorted(parts, key=attrgetter("benchmark"))
+    merged = [functools.reduce(add, same) for _, same in groupby(by_name, key=attrgetter("benchmark"))]
+    return [one.select(sorted(one.models), sorted(one.questions)) for one in merged]
+
+
+def flatten_cube(cube: Cube) -> Cells:
+    """Return the cells of a cube with each pair of question and variant as a question."""
+    names = tuple(f"{j}/{k}" for j in range(len(cube.questions)) for k in range(len(cube.variants)))
+    return Cells(cube.benchmark, cube.models, names, *(getattr(cube, a).reshape(len(cube.models), -1) for a in SUMS))
+
+
+def _rank_generation(generation: str) -> tuple[int, str]:
+    """Return the sort key of a generation: numbers by value, then names."""
+    return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
+
+
+# rows in the engine that holds them
+
+
+def _open_rows(frame: IntoFrame, generations: int | None, where: str) -> nw.LazyFrame[IntoLazyFrame]:
+    """Return the rows as a lazy frame of narwhals, of the first generations if so many are read."""
+    import narwhals as nw
+
+    rows = _keep_first_generations(nw.from_native(frame).lazy(), generations, where)
+    if rows.implementation.is_duckdb():
+        few = rows.head(_FEW_ROWS + 1).collect(backend="pyarrow")
+        rows = few.lazy() if len(few) <= _FEW_ROWS else rows
+    return rows
+
+
+def _group_variants(rows: Rows, where: str, plans: Plans | None, *, required: Sequence[str]) -> pa.Table:
+    """Return a row for each cell of each variant, and with plans for each of its stages."""
+    cell = [name for name in (*CELL, "variant") if name in rows.collect_schema().names()]
+    if not plans:
+        return group_cells(rows, cell, where, required=required)
+    return _sum_stages(group_cells(rows, [*cell, "generation"], where, required=required), plans, cell)
+
+
+def group_cells(rows: Rows, by: Sequence[str], where: str, *, required: Sequence[str]) -> pa.Table:
+    """Return one row per group with n, total and total_sq, and of single scores minimum, maximum, failed and unparsed.
+
+    Parameters
+    ----------
+    rows
+        A lazy narwhals frame.
+    by
+        Columns of a group.
+    where
+        Name of the source, for messages.
+    required
+        Columns that may not be empty, where they are among those of a group.
+
+    Raises
+    ------
+    InputError
+        Where there are no rows, an empty name, a score that is not finite, or a key that comes twice.
+    """
+    import narwhals as nw
+    from pyarrow import compute
+
+    names = rows.collect_schema().names()
+    has_sums = "n" in names
+    key = [
+        name for name in (*CELL, "variant", "generation") if name in names and (name, has_sums) != ("generation", True)
+    ]
+    pooled = set(key) - set(by)
+    marks: dict[str, Any] = {}
+    aggregates = {"rows": nw.len()}
+    if has_sums:
+        aggregates |= {name: nw.col(name).sum() for name in SUMS}
+    else:
+        score = nw.col("score").cast(nw.Float64)
+        terms = {"total": score, "total_sq": score * score}
+        if "answer" in names:
+            terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
+        if pooled == {"generation"}:
+            marks = _build_mark_terms(rows, score)
+        rows_with_terms = rows.with_columns(**terms, **marks)
+        aggregates |= {"n": nw.col("total").count(), **{name: nw.col(name).sum() for name in (*terms, *marks)}}
+        aggregates |= {"minimum": nw.col("total").min(), "maximum": nw.col("total").max()}
+    grouped = (rows if has_sums else rows_with_terms).group_by(*by).agg(**aggregates)
+    table: pa.Table = grouped.collect(backend="pyarrow").to_native()
+    if table.num_rows == 0:
+        raise InputError("no rows", where=where, remedy="give a table with at least one score")
+    _check_values(table, [name for name in by if name in required], where)
+    is_known = not pooled or bool(marks)
+    if (has_sums or "generation" in names) and not (
+        is_known and np.array_equal(_count_different(table, marks), table["rows"].to_numpy())
+    ):
+        _check_unique(rows, key, where)
+    if not has_sums:
+        table = table.append_column("failed", compute.subtract(table["rows"], table["n"]))
+    return table.select([name for name in table.column_names if name in _MERGES or name in by])
+
+
+def _keep_first_generations(rows: nw.LazyFrame[Any], most: int | None, where: str) -> nw.LazyFrame[Any]:
+    """Return the rows of the `most` lowest generations of each cell and variant; None returns all rows.
+
+    Parameters
+    ----------
+    rows
+        A lazy narwhals frame.
+
+    Raises
+    ------
+    InputError
+        When `most` is below 1, or generations are not whole numbers.
+    """
+    import narwhals as nw
+
+    if most is None:
+        return rows
+    if most < 1:
+        raise InputError(f"--generations {most}", where=where, remedy="allowed: 1 or more")
+    schema = rows.collect_schema()
+    if "generation" not in schema.names() or not schema["generation"].is_integer():
+        what = "there is no column 'generation' of whole numbers, so the first generations are not known"
+        raise InputError(what, where=where, remedy="name it with --columns generation=COLUMN, or leave rows out")
+    cell = [name for name in (*CELL, "variant") if name in schema.names()]
+    rank = nw.col("generation").rank("dense").over(*cell)
+    return rows.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= most).drop(_RANK)
+
+
+def keep_first_rows(table: pa.Table, most: int | None, where: str) -> pa.Table:
+    """Return the rows of the `most` lowest generations of each cell and variant of an Arrow table, in their order."""
+    if most is None or not len(table):
+        return table
+    import narwhals as nw
+    import pyarrow as pa
+
+    names = [name for name in (*CELL, "variant", "generation") if name in table.column_names]
+    with open_database() as connection:
+        numbered = table.select(names).append_column(_PLACE, pa.array(np.arange(len(table))))
+        rows = _keep_first_generations(nw.from_native(connection.from_arrow(numbered)).lazy(), most, where)
+        places = rows.select(_PLACE).collect(backend="pyarrow").to_native()[_PLACE].to_numpy()
+    return table.take(np.sort(places))
+
+
+def _split_generations(rows: Rows) -> list[Rows]:
+    """Return the rows in parts of so many successive generations that each part has about `_MAX_RUN_ROWS` rows.
+
+    Grouping by generation takes some 500 bytes for each row. Rows whose generations are not numbered are one part.
+    """
+    import narwhals as nw
+
+    number = nw.col("generation")
+    if not rows.collect_schema()["generation"].is_integer():
+        return [rows]
+    counts = rows.group_by("generation").agg(times=nw.len()).collect(backend="pyarrow").to_native().to_pydict()
+    n_parts = -(-sum(counts["times"]) // _MAX_RUN_ROWS)
+    if None in counts["generation"] or n_parts < 2:
+        return [rows]
+    values = sorted(counts["generation"])
+    size = max(1, len(values) // n_parts)
+    parts = [values[i : i + size] for i in range(0, len(values), size)]
+    return [rows.filter(number.is_between(part[0], part[-1])) for part in parts]
+
+
+def _build_mark_terms(rows: Rows, score: Any) -> dict[str, Any]:
+    """Return terms whose sums show whether all generations of a group differ, by column.
+
+    `OUTCOMES` where there are at most 26: 4^generation, twice for a score above 0.5. Else 2^generation as doubles of
+    53 bits each; none where generations are too far apart, or no whole numbers.
+    """
+    import narwhals as nw
+
+    if not rows.collect_schema()["generation"].is_integer():
+        return {}
+    number = nw.col("generation")
+    limits = rows.select(first=number.min(), last=number.max()).collect(backend="pyarrow").to_native().to_pylist()[0]
+    if limits["first"] is None:
+        return {}
+    first, span = int(limits["first"]), int(limits["last"]) - int(limits["first"]) + 1
+    if span > _BITS * _MAX_WORDS:
+        return {}
+    place = (number.cast(nw.Int64) - first).cast(nw.Float64)
+    if span <= MOST_OUTCOMES:
+        return {OUTCOMES: nw.lit(2.0) ** (2 * place + (score > 0.5).fill_null(value=False).cast(nw.Float64))}
+    words = {}
+    for start in range(0, span, _BITS):
+        is_within = number.is_between(first + start, first + start + _BITS - 1)
+        words[f"word {start}"] = nw.when(is_within).then(nw.lit(2.0) ** (place - start)).otherwise(nw.lit(0.0))
+    return words
+
+
+def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.integer]:
+    """Return the number of different generations of each group, from the sums of `words`; 1 without words."""
+    if not words:
+        return np.ones(len(table), np.int64)
+    count = _count_digits if OUTCOMES in words else _count_bits
+    return np.asarray(np.sum([count(table[name].to_numpy()) for name in words], axis=0))
+
+
+def _count_bits(sums: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Return the number of bits of sums of 2^0 to 2^52; 0 for larger sums, in which a term occurs twice, and NaN."""
+    exact = np.where((sums >= 0) & (sums < 2.0**_BITS), sums, 0.0)  # False for NaN
+    return np.bitwise_count(exact.astype(np.uint64)).astype(np.int64)
+
+
+def _count_digits(sums: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Return the number of base-4 digits other than 0; 0 for sums too large for 26 generations, and for NaN."""
+    exact = np.where((sums >= 0) & (sums < 4.0**MOST_OUTCOMES), sums, 0.0).astype(np.uint64)  # False for NaN
+    digits = (exact | exact >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    return np.asarray(np.bitwise_count(digits), np.int64)
+
+
+def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
+    """Raise InputError for an empty name or a score that is not finite."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for name in names:
+        text = compute.utf8_trim(table[name].unique().cast(pa.string()), " ")
+        if text.null_count or compute.any(compute.equal(text, "")).as_py():
+            raise InputError(f"the {name} is empty", where=where, remedy="fill it in")
+    some = table["n"].to_numpy() > 0  # the total of no scores is null
+    if not np.all(np.isfinite(table["total"].to_numpy().astype(float)[some])):
+        raise InputError("a score is not a finite number", where=where, remedy="fix the value, or leave it empty")
+
+
+def _check_unique(rows: Rows, key: Sequence[str], where: str) -> None:
+    """Raise InputError for a key that occurs twice."""
+    import narwhals as nw
+
+    twice = rows.group_by(*key).agg(times=nw.len()).filter(nw.col("times") > 1)
+    number = int(twice.select(nw.len()).collect(backend="pyarrow").to_native()[0][0].as_py())
+    if number:
+        first = twice.sort(*key).head(1).collect(backend="pyarrow").to_native().to_pylist()[0]
+        times = first.pop("times")
+        raise InputError(
+            f"{number} duplicate key{'s' * (number > 1)}, the first "
+            + ", ".join(f"{k} {(str(v) if k in CELL else v)!r}" for k, v in first.items()),
+            where=where,
+            remedy=f"it occurs {times} times: keep one row each, or number the repeats in a column 'generation'",
+        )
+
+
+def _list_distinct_rows(rows: Rows, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the distinct rows of some columns as text, sorted; none where the last column is missing."""
+    if columns[-1] not in rows.collect_schema().names():
+        return []
+    table = rows.select(*columns).unique().collect(backend="pyarrow").to_native()
+    texts = (["" if value is None else str(value) for value in table[name].to_pylist()] for name in columns)
+    return sorted(zip(*texts, strict=True))
+
+
+def _read_clusters(rows: Rows, where: str) -> dict[tuple[str, str], str]:
+    """Return the cluster of each (benchmark, question); some benchmarks may have no clusters."""
+    cluster_of: dict[tuple[str, str], str] = {}
+    without: set[str] = set()
+    for benchmark, question, cluster in _list_distinct_rows(rows, ("benchmark", "question", "cluster")):
+        if not cluster.strip(" "):
+            without.add(benchmark)
+        elif cluster_of.setdefault((benchmark, question), cluster) != cluster:
+            what = f"question {question!r} is in cluster {cluster_of[benchmark, question]!r} and in {cluster!r}"
+            raise InputError(what, where=where, remedy="a question has one cluster")
+    if without and (not cluster_of or not without.isdisjoint(benchmark for benchmark, _ in cluster_of)):
+        raise InputError("the cluster is empty", where=where, remedy="fill it in")
+    return cluster_of
+
+
+def _read_values(rows: Rows, dimension: str, where: str) -> dict[tuple[str, str], str]:
+    """Return the value of each (benchmark, variant) on a dimension."""
+    value_of: dict[tuple[str, str], str] = {}
+    for benchmark, variant, value in _list_distinct_rows(rows, ("benchmark", "variant", dimension)):
+        if value_of.setdefault((benchmark, variant), value) != value:
+            what = f"variant {variant!r} has {dimension} {value_of[benchmark, variant]!r} and {value!r}"
+            raise InputError(what, where=where, remedy="a variant has one value on each dimension")
+    return value_of
+
+
+# grouped rows in arrays
+
+
+def _sum_groups(table: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Return grouped rows added up to coarser groups; of the outcomes in a group all but one must be 0."""
+    merge = {name: how for name, how in _MERGES.items() if name in table.column_names}
+    added = table.group_by(list(by)).aggregate([*merge.items()])
+    return added.select([*by, *(f"{name}_{how}" for name, how in merge.items())]).rename_columns([*by, *merge])
+
+
+def _split_table(table: pa.Table, column: str) -> list[pa.Table]:
+    """Return a table for each value of a column, sorted by value."""
+    values, code = _encode_column(table, column)
+    if len(values) == 1:
+        return [table]
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(len(values) + 1))
+    return [table.take(order[ends[i] : ends[i + 1]]) for i in range(len(values))]
+
+
+def _encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArray[np.integer]]:
+    """Return the sorted distinct values of a column, and the place of each row's value among them."""
+    encoded = table[column].combine_chunks().dictionary_encode("encode")
+    values = ["" if value is None else str(value) for value in encoded.dictionary.to_pylist()]
+    order = sorted(range(len(values)), key=values.__getitem__)
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = np.arange(len(values))
+    return tuple(values[i] for i in order), place[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _fill_arrays(table: pa.Table, axes: Mapping[str, Mapping[str, int]], names: Iterable[str]) -> dict[str, Any]:
+    """Return columns of a table with a row per cell as arrays; the axes have the places of the names."""
+    places = []
+    for axis, place_of in axes.items():
+        labels, code = _encode_column(table, axis)
+        places.append(np.array([place_of[label] for label in labels])[code])
+    shape = tuple(1 + max(place_of.values()) for place_of in axes.values())
+    arrays: dict[str, Any] = {}
+    for name in names:
+        if name not in table.column_names:
+            continue
+        values = table[name].to_numpy().astype(float)  # NaN where null
+        array = np.full(shape, np.nan if name in EXTREMES else 0.0)
+        array[tuple(places)] = values if name in EXTREMES else np.nan_to_num(values)
+        is_real = name in EXTREMES or name.startswith("total")
+        arrays[name] = array if is_real else array.astype(np.uint64 if name == OUTCOMES else np.int64)
+    return arrays
+
+
+def _index_names(table: pa.Table, column: str) -> dict[str, int]:
+    """Return the places of the sorted names in a column."""
+    return {name: i for i, name in enumerate(_encode_column(table, column)[0])}
+
+
+def _densify_cells(table: pa.Table, clusters: Mapping[tuple[str, str], str]) -> Cells:
+    """Return the cells of one benchmark in arrays of shape (M, N), pooled over variants, stages and generations."""
+    import pyarrow as pa
+
+    benchmark = str(table["benchmark"][0].as_py())
+    variants, variants_of = _list_variants(table)
+    axes = {name: _index_names(table, name) for name in ("model", "question")}
+    if len(variants) > 1 and OUTCOMES in table.column_names:  # only those of the first variant are kept
+        _, code = _encode_column(table, "variant")
+        outcomes = np.where(code == 0, table[OUTCOMES].to_numpy(), 0.0)
+        table = table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(outcomes))
+    arrays = _fill_arrays(_sum_groups(table, CELL), axes, _MERGES)
+    questions = tuple(axes["question"])
+    return Cells(
+        benchmark,
+        tuple(axes["model"]),
+        questions,
+        variants=variants,
+        variants_of=variants_of,
+        clusters=_list_clusters(benchmark, questions, clusters),
+        **arrays,
+    )
+
+
+def _list_variants(table: pa.Table) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
+    """Return the variants of one benchmark, and those under which each model has a score; () without a column."""
+    if "variant" not in table.column_names:
+        return (), {}
+    (models, m), (variants, v) = (_encode_column(table, name) for name in ("model", "variant"))
+    has_score = np.zeros((len(models), len(variants)), bool)
+    np.logical_or.at(has_score, (m, v), table["n"].to_numpy() > 0)
+    scored = {
+        name: frozenset(variants[k] for k in np.flatnonzero(row)) for name, row in zip(models, has_score, strict=True)
+    }
+    return variants, scored
+
+
+def _list_clusters(
+    benchmark: str, questions: Sequence[str], clusters: Mapping[tuple[str, str], str]
+) -> tuple[str, ...] | None:
+    """Return the cluster of each question; None where the benchmark has no clusters."""
+    if (benchmark, questions[0]) not in clusters:
+        return None
+    return tuple(clusters[benchmark, question] for question in questions)
+
+
+def _densify_cube(
+    table: pa.Table,
+    values: Mapping[str, Mapping[tuple[str, str], str]],
+    clusters: Mapping[tuple[str, str], str],
+    plans: Plans | None,
+) -> Cube:
+    """Return the cube of one benchmark, whose stages are weighed as wholes.
+
+    `values` are by dimension, benchmark and variant, `clusters` by benchmark and question.
+    """
+    benchmark = str(table["benchmark"][0].as_py())
+    axes = {name: _index_names(table, name) for name in ("model", "question", "variant")}
+    questions, variants = tuple(axes["question"]), tuple(axes["variant"])
+    # Variants that no two questions share are numbered within each question: its first variant, its second one, ...
+    (_, j), (_, k) = (_encode_column(table, name) for name in ("question", "variant"))
+    pairs = np.unique(k * len(questions) + j)
+    if nested := len(questions) > 1 and len(pairs) == len(variants):
+        owner = pairs % len(questions)
+        order = np.argsort(owner, kind="stable")
+        place = np.empty(len(pairs), dtype=np.int64)
+        place[order] = np.arange(len(pairs)) - np.searchsorted(owner[order], owner[order])
+        axes["variant"] = dict(zip(variants, place.tolist(), strict=True))
+        variants = tuple(str(1 + p) for p in range(1 + int(place.max())))
+    if (size := len(axes["model"]) * len(questions) * len(variants)) > _MAX_CELLS:
+        what = f"{len(axes['model'])} models x {len(questions)} questions x {len(variants)} variants are {size:,} cells"
+        remedy = "a variant is one way of asking all questions: is that what its column names?"
+        raise InputError(what, where=benchmark, remedy=remedy)
+    names = [*SUMS, *EXTREMES]
+    cube = Cube(
+        benchmark,
+        tuple(axes["model"]),
+        questions,
+        variants,
+        **_fill_arrays(_sum_groups(table, (*CELL, "variant")), axes, names),
+        values={} if nested else {d: tuple(each[benchmark, v] for v in variants) for d, each in values.items()},
+        nested=nested,
+        clusters=_list_clusters(benchmark, questions, clusters),
+    )
+    if not plans:
+        return cube
+    each = [replace(cube, **_fill_arrays(stage, axes, names)) for stage in _split_table(table, "stage")]
+    merged = _weigh_stages(flatten_cube(cube), [flatten_cube(one) for one in each], plans.get(benchmark, ()))
+    return replace(cube, **{name: getattr(merged, name).reshape(cube.n.shape) for name in SUMS})
+
+
+def _sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
+    """Return grouped rows summed over the generations of each stage; generations beyond the plan are a stage too."""
+    import pyarrow as pa
+
+    names, code = zip(*(_encode_column(table, name) for name in CELL), strict=True)
+    keys, row = np.unique(np.ravel_multi_index(code, tuple(map(len, names))), return_inverse=True)
+    n_stages = max(len(plan.allocations) for models in plans.values() for plan in models.values())
+    last = np.full((len(keys), n_stages), np.iinfo(np.int64).max)
+    for i, (b, m, q) in enumerate(zip(*np.unravel_index(keys, tuple(map(len, names))), strict=True)):
+        if plan := plans.get(names[0][b], {}).get(names[1][m]):
+            last[i, : len(plan.allocations)] = plan.ends(names[2][q])
+    stage = np.sum(table["generation"].to_numpy()[:, None] > last[row], axis=1)
+    return _sum_groups(table.append_column("stage", pa.array(stage.astype(str))), (*by, "stage"))
+
+
+def _weigh_stages(pooled: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
+    """Return the cells with the models of `labels` merged by their stages."""
+    staged = [model for model in pooled.models if model in set(labels)]
+    parts = [stage.select([model for model in staged if model in stage.models]) for stage in each]
+    if not staged:
+        return pooled
+    from howsure.stats.sequential import merge_stages  # a third of the time that other tables take
+
+    merged = merge_stages([stage for stage in parts if stage.models])
+    column = {question: j for j, question in enumerate(pooled.questions)}
+    rows = np.array([pooled.index(model) for model in merged.models])
+    place = np.ix_(rows, np.array([column[question] for question in merged.questions]))
+    arrays = {name: getattr(pooled, name).copy() for name in SUMS}
+    for name, array in arrays.items():
+        array[place] = getattr(merged, name)
+    return replace(pooled, **arrays)
+
+
+def _drop_incomplete_runs(table: pa.Table, plans: Plans) -> pa.Table:
+    """Return the rows without generations of a model that its plan gives to some questions only."""
+    last = {
+        (benchmark, model): min(plan.ends(question)[-1] for question in plan.allocations[0])
+        for benchmark, models in plans.items()
+        for model, plan in models.items()
+    }
+    names = zip(*(table[name].to_pylist() for name in ("benchmark", "model", "generation")), strict=True)
+    return table.filter([g <= last.get((benchmark, model), g) for benchmark, model, g in names])
