@@ -7,7 +7,7 @@ import pytest
 from helpers.lm_eval_log import harness
 
 import howsure as hs
-from howsure.errors import HowsureWarning
+from howsure.errors import HowsureWarning, InputError
 from howsure.reporting.sections.question_browser import describe_question
 from howsure.results.answers import group_answers
 from howsure.results.texts import QuestionTexts
@@ -82,9 +82,12 @@ def test_copies_and_first_generations_count_alike(tmp_path):
     evaluations = hs.read(paths)
     once = COUNTED + Counter({("m", "D"): 1})
     assert of_audit(evaluations) == of_report(evaluations) == of_review(*paths) == once
-    first = hs.read(paths, generations=2)
+    first = hs.read(paths[0], generations=2)
     assert of_audit(first) == of_report(first) == Counter({("m", "A"): 2, ("n", "B"): 2})
     assert sum(one.n.sum() for one in first.cells()) == 3  # one of the four has no score
+    for read in (hs.Evaluations.cells, hs.Evaluations.cubes, hs.Evaluations.answers):
+        with pytest.raises(InputError, match="generations of m on the same questions: which are first is not known"):
+            read(hs.read(paths, generations=2))
 
 
 def test_a_log_agrees_with_the_folder_that_it_is_converted_to(tmp_path):

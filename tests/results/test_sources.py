@@ -124,40 +124,24 @@ def test_a_log_or_table_and_the_run_folder_it_was_converted_to_count_once(tmp_pa
     assert [cells.n.tolist() for cells in further] == [[[2, 2]], [[2, 2]]]
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_a_run_folder_and_the_table_it_was_written_to_count_once(tmp_path, name):
+@pytest.mark.parametrize(("name", "to"), [("rows.csv", None), ("counts.jsonl", "eval-arena"), ("hub", "dataset")])
+def test_a_table_that_was_written_of_a_run_folder_is_refused_beside_it(tmp_path, name, to):
     model = {"m": manifest.ModelRecord(name="m", kind="made")}
     run, table = tmp_path / "run", tmp_path / name
     with open_run(run) as folder:
         folder.append([stored_row(f"q{i}", request="r", created=1e9 + i / 8, completion="=1") for i in range(3)])
     manifest.Manifest(models=model).save(run)
-    hs.convert(run, table)
-    [cells], said = quietly(read_cells, tmp_path)
+    hs.convert(run, table, to) if to else hs.convert(run, table)
+    for given in ([run, table], tmp_path):
+        with pytest.raises(InputError, match="has the columns that howsure convert writes, and the models of the run"):
+            quietly(read_cells, given)
+    [cells], _ = quietly(read_cells, table)
     assert cells.n.tolist() == [[1, 1, 1]]
-    assert said == [f"{table}: left out, because each of its rows is a generation of {run}"]
     changed = tmp_path / "changed.csv"
     hs.convert(run, changed)
     changed.write_text(changed.read_text().replace('"m"', '"m by my rule"'))  # other scores of the same generations
     [cells], _ = quietly(read_cells, [run, changed])
     assert cells.models == ("m", "m by my rule")
-
-
-@pytest.mark.parametrize(("name", "to"), [("rows.csv", None), ("counts.jsonl", "eval-arena"), ("hub", "dataset")])
-def test_exports_without_marks_count_once_beside_their_run_folder(tmp_path, name, to):
-    table, run, copy = tmp_path / "table.csv", tmp_path / "run", tmp_path / name
-    table.write_text("model,question,score\nm,1,1\nm,2,0\nn,1,1\nn,2,1\n")
-    quietly(hs.convert, table, run)  # its rows have no date
-    hs.convert(run, copy, to) if to else hs.convert(run, copy)
-    [cells], said = quietly(read_cells, [run, copy])
-    assert cells.n.tolist() == [[1, 1], [1, 1]]
-    assert any("left out, because its scores of each question are those of" in line for line in said)
-    other, changed = tmp_path / "other.csv", tmp_path / "changed.csv"
-    other.write_text(table.read_text().replace("m,2,0", "m,2,1"))  # another run
-    quietly(hs.convert, other, tmp_path / "other")
-    hs.convert(tmp_path / "other", changed)
-    changed.write_text(changed.read_text().replace("other", "table"))
-    [cells], _ = quietly(read_cells, [run, changed])
-    assert cells.n.tolist() == [[2, 2], [2, 2]]
 
 
 def test_other_settings_are_another_model_and_a_second_run_adds_up(tmp_path):

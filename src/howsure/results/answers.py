@@ -53,7 +53,6 @@ __all__ = [
 _KEY = ("benchmark", "model", "question", "answer")
 _SUMS = ("n", "scored", "total")
 _TARGET = ["benchmark", "question", "target"]
-_CELL = ("benchmark", "model", "question", "variant")
 
 AnswerKind = Literal["answer", "unparsed", "unscored", "failed"]
 """The kinds of groups, in the order in which they are displayed."""
@@ -220,11 +219,8 @@ def count_answers(sources: Sequence[Source]) -> dict[str, AnswerCounts]:
     """
     parts: defaultdict[str, list[AnswerCounts]] = defaultdict(list)
     targets: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    earlier: set[tuple[str, str, str]] = set()
     for source in sources:
         table = _count_source(source)
-        if table is not None and source.most_generations is not None:
-            table = _drop_earlier_cells(table, earlier)
         if table is None:
             continue
         each = list(_split_benchmarks(table))
@@ -279,14 +275,6 @@ def _sum_rows(tables: Iterable[pa.Table]) -> pa.Table | None:
     sums = pa.concat_tables(parts).group_by(list(_KEY)).aggregate([(name, "sum") for name in _SUMS])
     sums = sums.select([*_KEY, *(f"{name}_sum" for name in _SUMS)]).rename_columns([*_KEY, *_SUMS])
     return sums if sums.num_rows else None
-
-
-def _drop_earlier_cells(table: pa.Table, earlier: set[tuple[str, str, str]]) -> pa.Table | None:
-    """Return counts of cells that no earlier source has, and add the cells to `earlier`; None if no cell is left."""
-    cells = list(zip(*(table[name].to_pylist() for name in _KEY[:3]), strict=True))
-    remaining = table.filter([cell not in earlier for cell in cells])
-    earlier.update(cells)
-    return remaining if remaining.num_rows else None
 
 
 def _split_benchmarks(table: pa.Table) -> Iterator[AnswerCounts]:
@@ -367,20 +355,12 @@ def count_unparsed(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str
         By benchmark, in the shape of its cube. Empty when a source keeps no answers (a table, some logs) or was sampled
         in stages, whose n is an effective number. Cubes with nested variants are left out.
     """
-    tables = [_read_scored_rows(source) for source in sources]
-    if None in tables:
-        return {}
-    by_name = {cube.benchmark: cube for cube in cubes if not cube.nested}
-    counts: dict[str, Any] = {name: np.zeros(cube.n.shape, dtype=np.int64) for name, cube in by_name.items()}
-    axes = {
-        name: [{label: i for i, label in enumerate(labels)} for labels in (cube.models, cube.questions, cube.variants)]
-        for name, cube in by_name.items()
-    }
-    for table in tables:
-        for benchmark, *cell, count in _count_cells_unparsed(table):
-            if benchmark in by_name:
-                place = tuple(index[label] for index, label in zip(axes[benchmark], cell, strict=True))
-                counts[benchmark][place] += count
+    counts: dict[str, IntArray] = {}
+    for cube, entries in _count_in_cubes(sources, cubes):
+        counts[cube.benchmark] = np.zeros(cube.n.shape, np.int64)
+        for place, answer, count in entries:
+            if answer is None:
+                counts[cube.benchmark][place] += count
     return counts
 
 
@@ -398,38 +378,48 @@ def count_variant_answers(sources: Sequence[Source], cubes: Iterable[Cube]) -> d
         By benchmark; empty when a source keeps no answers, as one that a judge scored, or was sampled in stages. Cubes
         with nested variants are left out.
     """
+    if any(map(is_judged, sources)):
+        return {}
+    answers = {}
+    for cube, entries in _count_in_cubes(sources, [cube.drawn for cube in cubes]):
+        index: dict[str, int] = {}
+        n, places = np.zeros(cube.n.shape, np.int64), []
+        for place, answer, count in entries:
+            n[place] += count
+            if answer is not None:
+                places.append((*place, index.setdefault(answer, len(index)), count))
+        indices = np.array(places, np.int64).reshape(-1, 5).T
+        answers[cube.benchmark] = VariantAnswers(
+            cube.benchmark, cube.models, cube.questions, cube.variants, n, *indices
+        )
+    return answers
+
+
+def _count_in_cubes(
+    sources: Sequence[Source], cubes: Iterable[Cube]
+) -> Iterator[tuple[Cube, list[tuple[tuple[int, int, int], str | None, int]]]]:
+    """Yield each cube without nested variants, with place, answer and number of its scored generations.
+
+    Nothing is yielded where a source keeps no answers or was sampled in stages.
+    """
     import pyarrow as pa
     from pyarrow import compute
 
-    if any(map(is_judged, sources)):
-        return {}
-    tables = [table for source in sources if (table := _read_scored_rows(source)) is not None]
-    if len(tables) < len(sources):
-        return {}
-    columns = [*_CELL, "answer"]
-    scored = pa.concat_tables([table.filter(compute.is_valid(table["score"])).select(columns) for table in tables])
-    counts = scored.group_by(columns).aggregate([([], "count_all")])
-    by_benchmark: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for benchmark, *entry in zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True):
-        by_benchmark[benchmark].append(tuple(entry))
-    return {
-        cube.benchmark: _index_answers(cube.drawn, by_benchmark[cube.benchmark]) for cube in cubes if not cube.nested
-    }
-
-
-def _index_answers(cube: Cube, counts: Iterable[tuple[Any, ...]]) -> VariantAnswers:
-    """Return the counts of one benchmark, each given as model, question, variant, answer and count."""
-    axes = [{label: i for i, label in enumerate(names)} for names in (cube.models, cube.questions, cube.variants)]
-    answers: dict[str, int] = {}
-    n, places = np.zeros(cube.n.shape, dtype=np.int64), []
-    for *labels, answer, count in counts:
-        if all(label in axis for label, axis in zip(labels, axes, strict=True)):
-            place = tuple(axis[label] for label, axis in zip(labels, axes, strict=True))
-            n[place] += count
-            if answer is not None:
-                places.append((*place, answers.setdefault(answer, len(answers)), count))
-    indices = np.array(places, dtype=np.int64).reshape(-1, 5).T
-    return VariantAnswers(cube.benchmark, cube.models, cube.questions, cube.variants, n, *indices)
+    tables = [_read_scored_rows(source) for source in sources]
+    if not tables or any(table is None for table in tables):
+        return
+    columns = ["benchmark", "model", "question", "variant", "answer"]
+    scored = [table.filter(compute.is_valid(table["score"])).select(columns) for table in tables if table is not None]
+    counts = pa.concat_tables(scored).group_by(columns).aggregate([([], "count_all")])
+    entries = list(zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True))
+    for cube in (one for one in cubes if not one.nested):
+        axes = [{name: i for i, name in enumerate(names)} for names in (cube.models, cube.questions, cube.variants)]
+        own = [
+            ((axes[0][model], axes[1][question], axes[2][variant]), answer, count)
+            for benchmark, model, question, variant, answer, count in entries
+            if benchmark == cube.benchmark and model in axes[0] and question in axes[1] and variant in axes[2]
+        ]
+        yield cube, own
 
 
 def _read_scored_rows(source: Source) -> pa.Table | None:
@@ -452,12 +442,3 @@ def _read_table_answers(source: TableSource) -> pa.Table | None:
             return TableLogReader(source.options).read_answers(source.path)
         except InputError:
             return None  # a table of cells, or one that is left out
-
-
-def _count_cells_unparsed(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """Return benchmark, model, question, variant and the number of scored generations without an answer."""
-    from pyarrow import compute
-
-    unparsed = compute.and_(compute.is_valid(table["score"]), compute.is_null(table["answer"]))
-    counts = table.filter(unparsed).group_by(list(_CELL)).aggregate([([], "count_all")])
-    return zip(*(counts[name].to_pylist() for name in (*_CELL, "count_all")), strict=True)

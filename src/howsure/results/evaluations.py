@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.notes import Note, merge_notes, warn
-from howsure.results.merging import compare_sources, drop_earlier_cells, join_runs, merge_cubes, share_clusters
+from howsure.results.merging import compare_sources, find_shared_cells, join_runs, merge_cubes, share_clusters
 from howsure.results.run_source import is_judged
 from howsure.results.sources import Data, Source, check_no_mapping, find_sources
 from howsure.rows.columns import TableOptions
@@ -251,14 +251,9 @@ class Evaluations(Sequence[Cells]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
             parts = self._limit([source.cells() for source in self.sources])
-        first_of: dict[tuple[str, str, str], Source] = {}
-        for source, part in zip(self.sources, parts, strict=True):
-            for cells in part:
-                for name, n in zip(cells.models, cells.n, strict=True):
-                    for i in n.nonzero()[0]:
-                        first = first_of.setdefault((cells.benchmark, name, cells.questions[i]), source)
-                        if first.given_at != source.given_at:
-                            return name, str(first.path), str(source.path)
+        for model, first, source in find_shared_cells(parts, self.sources):
+            if first.given_at != source.given_at:
+                return model, str(first.path), str(source.path)
         return None
 
     def list_differences(self, earlier: Evaluations) -> list[Note]:
@@ -342,6 +337,8 @@ class Evaluations(Sequence[Cells]):
     def _answers(self) -> dict[str, AnswerCounts]:
         from howsure.results.answers import count_answers
 
+        if any(source.most_generations is not None for source in self.sources):
+            self.cells()  # which refuses sources that share cells
         answers = count_answers([source for source in self.sources if not is_judged(source)])
         answers = {name: each for name, each in answers.items() if each.answers}  # rows of a table have none
         if self.benchmarks:
@@ -351,12 +348,12 @@ class Evaluations(Sequence[Cells]):
         return {self.benchmark: reduce(add, [replace(each, benchmark=self.benchmark) for each in answers.values()])}
 
     def _limit(self, parts: list[list[Part]]) -> list[list[Part]]:
-        """Return the parts of each source, without cells of earlier sources where only first generations are read.
+        """Return the parts of each source under the names that are read.
 
         Raises
         ------
         InputError
-            When no source could be read.
+            When no source could be read, or first generations are read and two sources have some of a model.
         """
         faults = [fault for source in self.sources if (fault := source.fault) is not None]
         if faults and not any(parts):
@@ -366,9 +363,12 @@ class Evaluations(Sequence[Cells]):
             parts = self._select_benchmarks(parts)
         if self.benchmark is not None:
             parts = [self._rename(source, part) for source, part in zip(self.sources, parts, strict=True)]
-        if len(parts) < 2 or all(source.most_generations is None for source in self.sources):
-            return parts
-        return drop_earlier_cells(parts)
+        if len(parts) > 1 and any(source.most_generations is not None for source in self.sources):
+            for model, first, source in find_shared_cells(parts, self.sources):
+                what = f"{first.path} has generations of {model} on the same questions: which are first is not known"
+                remedy = "join them in a run folder with howsure convert, which numbers them, and give that"
+                raise InputError(what, where=str(source.path), remedy=remedy)
+        return parts
 
     def _select_benchmarks(self, parts: list[list[Part]]) -> list[list[Part]]:
         """Return the parts of each source that are of the benchmarks that are read.

@@ -29,8 +29,7 @@ __all__ = [
     "SourceManifest",
     "compare_sources",
     "describe_variants",
-    "drop_earlier_cells",
-    "has_marks",
+    "find_shared_cells",
     "join_runs",
     "mark_rows",
     "merge_cubes",
@@ -39,6 +38,7 @@ __all__ = [
 
 #: The type of the parts that are merged: cells or cubes.
 Part = TypeVar("Part", Cells, Cube)
+SourceT = TypeVar("SourceT")
 
 #: Columns of a run folder whose values together identify a generation.
 MARKS = ("request", "created")
@@ -91,13 +91,6 @@ def mark_rows(table: pa.Table) -> pa.Array:
     in_process = compute.fill_null(compute.match_substring_regex(request, _IN_PROCESS), fill_value=False)
     dated = compute.binary_join_element_wise(compute.fill_null(request, ""), created, "@")
     return compute.if_else(in_process, request, dated)
-
-
-def has_marks(folder: pa.Array, marks: pa.Array) -> bool:
-    """Return whether there are marks, none of them is null, and each of them is one of a run folder."""
-    from pyarrow import compute
-
-    return len(marks) > 0 and bool(compute.all(compute.is_in(marks, folder, skip_nulls=True)).as_py())
 
 
 def describe_variants(
@@ -223,43 +216,18 @@ def share_clusters(parts: Sequence[Part]) -> tuple[list[Part], list[Note]]:
     return shared, [Note("clusters-of-some-sources", name, (name,)) for name in sorted(left_out)]
 
 
-def drop_earlier_cells(parts: Sequence[Sequence[Part]]) -> list[list[Part]]:
-    """Return the parts of each source without the cells that an earlier source has.
-
-    A cell is one (benchmark, model, question). This defines the first generations over several sources: a cell has sums
-    over generations, which cannot be divided, so all its generations come from the first source that has any.
-
-    Parameters
-    ----------
-    parts
-        Cells, runs or cubes of each source.
-    """
-    earlier_cells: set[tuple[str, str, str]] = set()
-    remaining: list[list[Part]] = []
-    for part in parts:
-        here: set[tuple[str, str, str]] = set()
-        rest = []
+def find_shared_cells(
+    parts: Sequence[Sequence[Cells | Cube]], sources: Sequence[SourceT]
+) -> Iterator[tuple[str, SourceT, SourceT]]:
+    """Yield a model and two sources for each question of which both have scores of it."""
+    first_of: dict[tuple[str, str, str], SourceT] = {}
+    for source, part in zip(sources, parts, strict=True):
         for one in part:
-            n = one.n.reshape(len(one.models), len(one.questions), -1).sum(axis=2)
-            names = [[(one.benchmark, model, question) for question in one.questions] for model in one.models]
-            is_earlier = np.array([[name in earlier_cells for name in row] for row in names], bool)
-            earlier = is_earlier.reshape(n.shape) & (n > 0)
-            here.update(names[i][j] for i, j in zip(*np.nonzero((n > 0) & ~earlier), strict=True))
-            rest.append(_empty_cells(one, earlier) if earlier.any() else one)
-        earlier_cells |= here
-        remaining.append(rest)
-    return remaining
-
-
-def _empty_cells(part: Part, cells: np.ndarray[Any, np.dtype[np.bool_]]) -> Part:
-    """Return the part without generations in some cells, shape (M, N)."""
-    if isinstance(part, Cells):
-        return part.without(cells)
-    arrays: dict[str, Any] = {name: np.where(cells[..., None], 0, getattr(part, name)) for name in SUMS}
-    for name in EXTREMES:
-        if (array := getattr(part, name)) is not None:
-            arrays[name] = np.where(cells[..., None], np.nan, array)
-    return replace(part, **arrays)
+            has_scores = one.n.reshape(len(one.models), len(one.questions), -1).any(axis=2)
+            for m, q in np.argwhere(has_scores):
+                first = first_of.setdefault((one.benchmark, one.models[m], one.questions[q]), source)
+                if first is not source:
+                    yield one.models[m], first, source
 
 
 def join_runs(parts: Sequence[Sequence[Cells]]) -> dict[str, list[Cells]]:

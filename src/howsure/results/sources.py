@@ -13,8 +13,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-import numpy as np
-
 from howsure import notes
 from howsure.errors import InputError, StoreError
 from howsure.logs import find_reader, is_companion
@@ -23,7 +21,6 @@ from howsure.logs.file_formats import FileHead
 from howsure.logs.log_names import DistinctLog, distinguish_logs, label_run_models
 from howsure.logs.log_source import LogSource
 from howsure.notes import Note, note_omission
-from howsure.results import merging
 from howsure.results.run_source import RunSource
 from howsure.results.table_log import TableLogReader, identify_table
 from howsure.results.table_names import list_files_of_models, name_tables
@@ -38,8 +35,6 @@ from howsure.store.manifest import LogIdentity, Manifest, load
 from howsure.store.responses import is_run
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
@@ -61,8 +56,6 @@ _PACKED = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"PK\x03\x04
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 #: Files and folders that only an environment of Python has: of venv, and of conda.
 _ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
-#: Endings of the tables that `howsure convert` writes with the marks of rows.
-_EXPORT_SUFFIXES = frozenset({".csv", ".parquet"})
 #: Columns that only tables have which `howsure convert` writes: of generations, and of counts.
 _EXPORT_COLUMNS = (
     frozenset({"benchmark", "model", "question", "variant", "generation", "score", "status", "fingerprint", "created"}),
@@ -245,24 +238,12 @@ def find_sources(
 
     Parameters
     ----------
-    given
-        Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables.
-    columns
-        Mapping from our column names to columns of tables or fields of logs; several columns make one name.
-    map, shape
-        As for `howsure.read`.
-    scorer
-        Name of the score to read from logs with several scores, and from run folders that were scored again.
-    generations
-        Only the first so many generations of each cell are read; None reads all.
     selects
         Whether benchmarks are selected by the names of the files before they get that of `benchmark`.
-    benchmark, model
-        Names for tables without a column that states them; None takes those of files and folders.
-    scale
-        What scores of tables are divided by; None divides percent by 100 and nothing else.
     layout
         Parts of the paths of files that name models, benchmarks and generations; see `rows.naming`.
+
+    The other parameters are those of `results.evaluations.read`.
 
     Raises
     ------
@@ -411,78 +392,27 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
             sources.append(log)
         if i in by_place or item.reader is None:
             sources[-1].given_at = item.given_at
-    return _drop_exported_tables(sources, folders) if folders else sources
+    if folders:
+        _refuse_exports(sources, folders)
+    return sources
 
 
-def _drop_exported_tables(sources: Sequence[Source], folders: Sequence[RunSource]) -> list[Source]:
-    """Return the sources without tables that `convert` wrote of one of the run folders.
-
-    Each row is a generation of the folder by its mark, or, without marks, each cell has the scores of the folder's.
-    """
-    distinct: list[Source] = []
-    copies: list[Note] = []
+def _refuse_exports(sources: Sequence[Source], folders: Sequence[RunSource]) -> None:
+    """Raise InputError for a table that `convert` wrote of models that a run folder beside it has, too."""
     for source in sources:
-        if isinstance(source, TableSource) and (marked := _read_marks(source.path)) is not None:
-            models, marks = marked
-            same = (one for one in folders if models <= one.models and merging.has_marks(one.marks, marks))
-            if (folder := next(same, None)) is not None:
-                what = "each of its rows is a generation of"
-                copies.append(Note("copy-of-folder", str(source.path), facts={"what": what, "folder": folder.path}))
-                continue
-            has_marks = marks.null_count < len(marks)
-        else:
-            has_marks = False
-        if isinstance(source, TableSource) and not has_marks and _is_export(source.path):
-            copied = TableSource(source.table, TableOptions(), path=source.path, is_optional=True).cells()
-            if (folder := next((one for one in folders if _have_same_scores(copied, one)), None)) is not None:
-                what = "its scores of each question are those of"
-                copies.append(Note("copy-of-folder", str(source.path), facts={"what": what, "folder": folder.path}))
-                continue
-        distinct.append(source)
-    _warn_all(copies)
-    return distinct
-
-
-def _is_export(path: str | Path) -> bool:
-    """Return whether a file has the columns of a table that `howsure convert` writes."""
-    if not isinstance(path, Path) or not path.is_file():
-        return False
-    try:
-        with open_table(path) as rows:
-            return any(columns <= set(rows.columns) for columns in _EXPORT_COLUMNS)
-    except InputError:  # its source says so when it is read
-        return False
-
-
-def _have_same_scores(copied: Sequence[Cells], folder: RunSource) -> bool:
-    """Return whether each cell of a table has as many generations, with the same sum of scores, in a run folder."""
-    if not copied or any(not set(one.models) <= folder.models for one in copied):
-        return False
-    of = {one.benchmark: one for one in folder.cells()}
-    for one in copied:
-        own = of.get(one.benchmark)
-        if own is None or not (set(one.models) <= set(own.models) and set(one.questions) <= set(own.questions)):
-            return False
-        same = own.select(one.models, one.questions)
-        if not (np.array_equal(one.n, same.n) and np.allclose(one.total, same.total)):
-            return False
-    return True
-
-
-def _read_marks(path: str | Path) -> tuple[set[str], pa.Array] | None:
-    """Return the models of a table and the marks of its rows, see `merging.mark_rows`; None for files without them."""
-    if not isinstance(path, Path) or path.suffix not in _EXPORT_SUFFIXES or not path.is_file():
-        return None
-    request, created = merging.MARKS
-    try:
-        with open_table(path) as rows:
-            if not {"model", request, created} <= set(rows.columns):
-                return None
-            names = f"CAST(model AS VARCHAR) AS model, CAST({request} AS VARCHAR) AS {request}"
-            table = rows.project(f"{names}, TRY_CAST({created} AS DOUBLE) AS {created}").to_arrow_table()
-            return set(table["model"].to_pylist()), merging.mark_rows(table)
-    except InputError:  # its source says so when it is read
-        return None
+        path = source.path
+        if not isinstance(source, TableSource) or not isinstance(path, Path) or not path.is_file():
+            continue
+        try:
+            with open_table(path) as rows:
+                is_export = any(columns <= set(rows.columns) for columns in _EXPORT_COLUMNS)
+                models = {str(name) for (name,) in rows.project("model").distinct().fetchall()} if is_export else set()
+        except InputError:  # its source says so when it is read
+            continue
+        folder = next((one for one in folders if is_export and models <= one.models), None)
+        if folder is not None:
+            what = f"it has the columns that howsure convert writes, and the models of the run folder {folder.path}"
+            raise InputError(what, where=str(path), remedy="give one of them; of both, generations would count twice")
 
 
 def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[str, str]]:

@@ -96,7 +96,6 @@ class QuestionTexts:
         self.sources = list(sources)
         self.folders = [source for source in self.sources if isinstance(source, RunSource)]
         self.logs = [source for source in self.sources if isinstance(source, LogSource)]
-        self._is_limited = any(source.most_generations is not None for source in self.sources)
         self._variants = _VariantInfo.read(folder.path for folder in self.folders)
 
     def __bool__(self) -> bool:
@@ -121,9 +120,9 @@ class QuestionTexts:
                 prompts, rows = look_up(question)
                 for row in prompts:
                     parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
-                parts.add_generations([Response(**row) for row in rows], is_limited=self._is_limited)
+                parts.generations += [Response(**row) for row in rows]
             for log_rows in in_logs.pop(question, ()):
-                parts.add_log(log_rows, is_limited=self._is_limited)
+                parts.add_log(log_rows)
             if parts.generations or parts.prompts:
                 yield QuestionGenerations(self._describe_question(benchmark, question, parts), tuple(parts.generations))
 
@@ -277,24 +276,17 @@ class _QuestionParts:
         self.solutions.setdefault(variant, str(recorded.get("solution") or ""))
         self._add(variant, parse_messages(json.loads(messages)), target, choices)
 
-    def add_generations(self, rows: Sequence[Response], *, is_limited: bool) -> None:
-        """Add generations of one source; if they are limited, only those of models without earlier generations."""
-        earlier = {row.model for row in self.generations} if is_limited else set()
-        self.generations += [row for row in rows if row.model not in earlier]
-
-    def add_log(self, rows: Sequence[LogRow], *, is_limited: bool = False) -> None:
+    def add_log(self, rows: Sequence[LogRow]) -> None:
         """Add the rows of a log; their generations continue the numbers of the same cell in earlier sources."""
         last: defaultdict[tuple[str, str], int] = defaultdict(int)
         for one in self.generations:
             last[one.model, one.variant] = max(last[one.model, one.variant], one.generation)
-        generations = []
         for row in sorted(rows, key=lambda row: tuple(getattr(row, name) for name in KEY)):
             if row.messages is not None or row.choices or row.target is not None:
                 self._add(row.variant, parse_messages(row.messages or ()), row.target, row.choices)
             values = {name: getattr(row, name) for name in COLUMNS}
             values["generation"] += last[row.model, row.variant]
-            generations.append(Response(**values))
-        self.add_generations(generations, is_limited=is_limited)
+            self.generations.append(Response(**values))
 
     def clear(self) -> None:
         """Remove everything."""
