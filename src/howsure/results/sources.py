@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from howsure import notes
 from howsure.errors import InputError, StoreError
@@ -65,6 +65,7 @@ _EXPORT_COLUMNS = (
 _COMPANIONS = frozenset({"run_metadata.json", "eval-set.json", "logs.json", "listing.json"})
 #: Keys that only the first lines of verdicts and of labels have together.
 _REVIEW_KEYS = (frozenset({"question", "key", "verdict", "when"}), frozenset({"question", "inclusion", "scorer"}))
+_REMEDY = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
 #: Largest number of files that the warning names.
 _N_NAMED = 3
 #: Largest size in bytes of a JSON file of no program in a folder that is tried as a table.
@@ -278,7 +279,7 @@ def find_sources(
 def check_no_mapping(data: object) -> None:
     """Raise InputError for a mapping, such as one of columns, whose names would be read as paths."""
     if isinstance(data, Mapping):
-        names = ", ".join(map(str, list(data)[:_N_NAMED])) + ", ..." * (len(data) > _N_NAMED)
+        names = _list_first(list(map(str, data)))
         remedy = (
             "make a frame of a mapping of columns: pandas.DataFrame(data), polars.DataFrame(data), pyarrow.table(data)"
         )
@@ -299,10 +300,10 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
         label, name = _split_label(str(one))
         if is_remote(name) or is_glob(name):
             files = list_files_of_models(name, TableOptions(options.map), has_benchmark=options.benchmark is not None)
-            items = [_make_table_candidate(file, options) for file in files]
+            items = [_Candidate(file, _open_table_source(file, options)) for file in files]
             items = items or [_Candidate(None, _open_table_source(name, options))]
         else:
-            items = list(_find_at(Path(name), options))
+            items = _Finder(options).find_at(Path(name))
         for item in items:
             if item.place is not None and item.path.resolve() in visited:
                 continue
@@ -354,30 +355,45 @@ class _Candidate(NamedTuple):
     """Index of the path or frame that was given and that it was found at."""
     label: str = ""
     """The NAME of `NAME=PATH`."""
+    log: DistinctLog | None = None
+    """The log with what it states of itself, once that is read."""
 
     @property
     def path(self) -> Path:
         assert self.place is not None
         return self.place
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a run folder."""
+        return self.table is None and self.reader is None
+
 
 def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> list[Source]:
-    """Return the sources; logs of a run that an earlier log has, and those without metadata, are left out."""
-    candidates = _drop_tables_of_folders(candidates)
-    logs = _describe_logs(candidates, options)
-    names = [candidates[i].label for i in logs]
-    distinct, noted = distinguish_logs(list(logs.values()), options.layout, names if any(names) else ())
+    """Return the sources of distinct candidates, whose models at other settings have other labels."""
+    places = [item.path for item in candidates if item.is_folder]
+    manifests = {place: _load_manifest(place) for place in places} if len(candidates) > 1 else dict.fromkeys(places)
+    candidates = _drop_copies(candidates, manifests, options)
+    labels_of_logs = [item.label for item in candidates if item.log is not None]
+    logs, noted = distinguish_logs(
+        [item.log for item in candidates if item.log is not None],
+        options.layout,
+        labels_of_logs if any(labels_of_logs) else (),
+    )
     for note in noted:
         notes.warn(note, stacklevel=3)
-    by_place = dict(zip(logs, distinct, strict=True))
+    waiting = iter(logs)
+    labels = _label_folders(manifests, options)
     sources: list[Source] = []
     folders: list[RunSource] = []
-    labels = _label_folders([item.path for item in candidates if item.table is None and item.reader is None], options)
-    for i, item in enumerate(candidates):
+    for item in candidates:
+        source: Source
         if item.table is not None:
-            sources.append(item.table)
-        elif item.reader is None:
-            folder = RunSource(
+            source = item.table
+        elif item.log is not None:
+            source = LogSource(next(waiting), most_generations=options.generations, is_optional=item.is_optional)
+        else:
+            source = RunSource(
                 item.path,
                 columns=options.columns,
                 scorer=options.scorer,
@@ -385,16 +401,57 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
                 earlier=folders,
                 labels=labels[item.path],
             )
-            folders.append(folder)
-            sources.append(folder)
-        elif i in by_place:
-            log = LogSource(by_place[i], most_generations=options.generations, is_optional=item.is_optional)
-            sources.append(log)
-        if i in by_place or item.reader is None:
-            sources[-1].given_at = item.given_at
+            folders.append(source)
+        source.given_at = item.given_at
+        sources.append(source)
     if folders:
         _refuse_exports(sources, folders)
     return sources
+
+
+def _drop_copies(
+    candidates: Sequence[_Candidate], manifests: Mapping[Path, Manifest | None], options: _Options
+) -> list[_Candidate]:
+    """Return the candidates, logs with what they state, and each run once.
+
+    Left out with a note are logs and tables that a run folder among them was converted from, further logs of a run, and
+    optional logs that cannot be described.
+    """
+    converted = {
+        log if log.reader != TableLogReader.name else log.run: path
+        for path, about in manifests.items()
+        for log in (about.converted if about else ())
+        if log.run
+    }
+    has_tables = any(isinstance(key, str) for key in converted)
+    read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
+    distinct: list[_Candidate] = []
+    first_of: dict[LogIdentity, Path] = {}
+    left_out: list[Note] = []
+    faults: list[InputError] = []
+    for item in candidates:
+        key, log = cast("LogIdentity | str", ""), None
+        if item.reader is not None:
+            try:
+                info = item.reader.describe(item.path)
+            except InputError as error:
+                if not item.is_optional:
+                    raise
+                faults.append(error)
+                continue
+            key, log = info.identify(item.reader.name), DistinctLog(item.reader, item.path, info, read_options)
+        elif has_tables and item.table is not None and item.place is not None and item.place.is_file():
+            key = identify_table(item.place)
+        if key in converted:
+            left_out.append(Note("converted-to-folder", str(item.path), facts={"folder": converted[key]}))
+        elif isinstance(key, LogIdentity) and first_of.setdefault(key, item.path) != item.path:
+            left_out.append(Note("same-run", str(item.path), facts={"other": first_of[key]}))
+        else:
+            distinct.append(item._replace(log=log))
+    if faults and len(faults) == len(candidates):
+        raise faults[0]
+    _warn_all([*left_out, *map(_note_fault, faults)])
+    return distinct
 
 
 def _refuse_exports(sources: Sequence[Source], folders: Sequence[RunSource]) -> None:
@@ -415,14 +472,15 @@ def _refuse_exports(sources: Sequence[Source], folders: Sequence[RunSource]) -> 
             raise InputError(what, where=str(path), remedy="give one of them; of both, generations would count twice")
 
 
-def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[str, str]]:
+def _label_folders(manifests: Mapping[Path, Manifest | None], options: _Options) -> dict[Path, dict[str, str]]:
     """Return the labels of models of each run folder that change, so that models at other settings are kept apart."""
-    runs = [_load_manifest(path) for path in paths] if len(paths) > 1 else [None] * len(paths)
-    labels = label_run_models(runs, benchmark=options.benchmark)
+    if len(manifests) < 2:
+        return {path: {} for path in manifests}
+    labels = label_run_models(list(manifests.values()), benchmark=options.benchmark)
     differences: list[Note] = []
     first_of: dict[str, tuple[Path, str]] = {}
     pooled: dict[str, tuple[Path, Manifest]] = {}
-    for path, run, names in zip(paths, runs, labels, strict=True):
+    for (path, run), names in zip(manifests.items(), labels, strict=True):
         if run is None:
             continue
         for label in run.models:
@@ -436,7 +494,7 @@ def _label_folders(paths: Sequence[Path], options: _Options) -> dict[Path, dict[
             for code, facts in _list_pooled_differences(about, run, label):
                 differences.append(Note(code, facts={"path": path, "first": earlier, "name": name, **facts}))
     _warn_all(differences)
-    return dict(zip(paths, labels, strict=True))
+    return dict(zip(manifests, labels, strict=True))
 
 
 def _list_pooled_differences(first: Manifest, other: Manifest, label: str) -> Iterator[tuple[str, dict[str, object]]]:
@@ -457,52 +515,6 @@ def _load_manifest(path: Path) -> Manifest | None:
         return None
 
 
-def _describe_logs(candidates: Sequence[_Candidate], options: _Options) -> dict[int, DistinctLog]:
-    """Return the logs by the place of their candidate, each run once, and without those that cannot be described."""
-    read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
-    logs: dict[int, DistinctLog] = {}
-    first_of: dict[LogIdentity, Path] = {}
-    folder_of = {log: path for path, log in _list_converted(candidates) if log.run}
-    copies: list[Note] = []
-    faults: list[InputError] = []
-    for i, item in enumerate(candidates):
-        if item.reader is None:
-            continue
-        try:
-            info = item.reader.describe(item.path)
-        except InputError as error:
-            if not item.is_optional:
-                raise
-            faults.append(error)
-            continue
-        key = info.identify(item.reader.name)
-        first = first_of.setdefault(key, item.path)
-        if key in folder_of:
-            copies.append(_note_converted(item.path, folder_of[key]))
-        elif first == item.path:
-            logs[i] = DistinctLog(item.reader, item.path, info, read_options)
-        else:
-            copies.append(Note("same-run", str(item.path), facts={"other": first}))
-    if faults and len(faults) == len(candidates):
-        raise faults[0]
-    _warn_all([*copies, *map(_note_fault, faults)])
-    return logs
-
-
-def _list_converted(candidates: Sequence[_Candidate]) -> Iterator[tuple[Path, LogIdentity]]:
-    """Yield each log and table that a run folder among the candidates was converted from, after the folder's path."""
-    if len(candidates) < 2:
-        return
-    for item in candidates:
-        if item.table is None and item.reader is None and (about := _load_manifest(item.path)) is not None:
-            yield from ((item.path, log) for log in about.converted)
-
-
-def _note_converted(path: Path, folder: Path) -> Note:
-    """Return the note on a log or table that is left out because a run folder has its generations."""
-    return Note("converted-to-folder", str(path), facts={"folder": folder})
-
-
 def _note_fault(error: InputError) -> Note:
     """Return the note on a file that is left out, with its place."""
     return replace(note_omission(error), where=error.where)
@@ -514,172 +526,155 @@ def _warn_all(several: Sequence[Note]) -> None:
         notes.warn(note, stacklevel=5)
 
 
-def _drop_tables_of_folders(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Return the candidates without tables that hold the generations of a run folder among them."""
-    folder_of = {log.run: path for path, log in _list_converted(candidates) if log.reader == TableLogReader.name}
-    if not folder_of:
-        return list(candidates)
-    distinct: list[_Candidate] = []
-    copies: list[Note] = []
-    for item in candidates:
-        if item.table is not None and item.place is not None and item.place.is_file():
-            folder = folder_of.get(identify_table(item.place))
-            if folder is not None:
-                copies.append(_note_converted(item.place, folder))
+class _Finder:
+    """Finds the candidates at a path that the user gave.
+
+    Attributes
+    ----------
+    unknown, outside
+        Names of files that no reader recognises, and of links that lead out of the folder that is searched.
+    faults
+        Errors of logs and tables that cannot be read.
+    """
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self.unknown: list[str] = []
+        self.outside: list[str] = []
+        self.faults: list[InputError] = []
+
+    def find_at(self, path: Path) -> list[_Candidate]:
+        """Return the candidates at a path; raise an error if there is nothing to read."""
+        if path.is_dir():
+            candidates = list(self._find_below(path))
+            if self.faults and not candidates:
+                raise self.faults[0]
+            _warn_all([_note_fault(fault) for fault in self.faults])
+            for code, files in (("unknown-files", self.unknown), ("links-outside", self.outside)):
+                facts = {"names": _list_first(files)}
+                _warn_all([Note(code, str(path), n=len(files), facts=facts)] if files else [])
+            if not candidates:
+                raise InputError("no run folder, no log and no table here", where=str(path), remedy=_REMEDY)
+            return candidates
+        if not path.exists():
+            raise InputError("no such file or folder", where=str(path), remedy=_REMEDY)
+        if not path.is_file():
+            remedy = "write what it gives to a file, and name that"
+            raise InputError("a pipe or a device, not a file", where=str(path), remedy=remedy)
+        if (logs := _find_logs(path)) is not None:
+            return logs
+        is_yaml = path.suffix.lower() in _YAML_SUFFIXES  # a comma in its comments makes no table of it
+        if is_table(path) or (not is_yaml and sniff_format(path) is not None):
+            return [_Candidate(path, _open_table_source(path, self._options))]
+        raise _build_unknown_file_error(path)
+
+    def _find_below(self, path: Path) -> Iterator[_Candidate]:
+        """Yield the candidates at and below a path, sorted by name.
+
+        Hidden files and folders are left out, and so are environments of Python below the path, whose packages hold
+        tables, and files that belong to a log beside them.
+        """
+        waiting, visited, root = [path], set[tuple[int, int]](), Path(os.path.realpath(path))
+        while waiting:
+            one = waiting.pop()
+            try:
+                state = one.stat()
+                place, is_folder = (state.st_dev, state.st_ino), stat.S_ISDIR(state.st_mode)
+                if is_folder and place in visited:  # a link that leads to a folder above or beside it
+                    continue
+                children = self._list_children(one, root, is_below=one != path) if is_folder else []
+            except OSError:  # a link to nothing or to itself, or a folder that may not be read
+                self.unknown.append(one.name)
                 continue
-        distinct.append(item)
-    _warn_all(copies)
-    return distinct
+            if is_folder and is_run(one):
+                yield _Candidate(one)
+            elif is_folder:
+                logs = self._try_logs(one)
+                parts = self._find_parts(one) if logs is None else []
+                yield from (item._replace(is_optional=True) for item in logs or parts or ())
+                waiting += children if parts is None else []
+                visited.add(place)
+            elif stat.S_ISREG(state.st_mode):
+                yield from self._try_file(one)
+            else:  # a pipe would be waited for without end
+                self.unknown.append(one.name)
+
+    def _try_file(self, path: Path) -> list[_Candidate]:
+        """Return the logs or the table in a file of a folder; none if there are none."""
+        logs = self._try_logs(path)
+        if logs is not None:
+            return [log._replace(is_optional=True) for log in logs]
+        if is_table(path) and (path.suffix != ".json" or _has_results(path, self._options)):
+            return [_Candidate(path, _open_table_source(path, self._options, is_optional=True))]
+        if path.name not in _COMPANIONS and (
+            FileHead(path).kind in _LOG_KINDS or _read_start(path).startswith(_PACKED)
+        ):
+            self.unknown.append(path.name)
+        return []
+
+    def _list_children(self, folder: Path, root: Path, *, is_below: bool) -> list[Path]:
+        """Return the files and folders of a folder that may hold results, by name from the last to the first."""
+        children = sorted(folder.iterdir(), reverse=True)
+        if is_below and not _ENVIRONMENT.isdisjoint(child.name for child in children):
+            return []
+        children = [child for child in children if not child.name.startswith(".")]
+        away = [c for c in children if c.is_symlink() and not Path(os.path.realpath(c)).is_relative_to(root)]
+        self.outside += [child.name for child in away]
+        return [child for child in children if child not in away]
+
+    def _find_parts(self, folder: Path) -> list[_Candidate] | None:
+        """Return the table that Spark or Dask wrote in parts, none if it cannot be read, None for other folders."""
+        try:
+            parts = find_table_parts(folder)
+        except InputError as error:
+            self.faults.append(error)
+            return []
+        if parts is None:
+            return None
+        if (folder / "_temporary").is_dir():
+            notes.warn(Note("table-unfinished", str(folder)), stacklevel=5)
+        return [_Candidate(folder, _open_table_source(parts, self._options, str(folder), is_optional=True))]
+
+    def _try_logs(self, path: Path) -> list[_Candidate] | None:
+        """Return the logs of a file or folder, none if they cannot be read or belong to another; else None."""
+        is_review = path.suffix == ".jsonl" and any(keys <= FileHead(path).keys for keys in _REVIEW_KEYS)
+        if is_review or is_companion(path):
+            return []
+        try:
+            return _find_logs(path) or None
+        except InputError as error:
+            self.faults.append(error)
+            return []
 
 
-def _find_at(path: Path, options: _Options) -> Iterable[_Candidate]:
-    """Return the candidates at a path that the user gave; raise an error if there is nothing to read."""
-    if path.is_dir():
-        unknown: list[str] = []
-        faults: list[InputError] = []
-        outside: list[str] = []
-        candidates = list(_find_below(path, options, unknown, faults, outside))
-        if faults and not candidates:
-            raise faults[0]
-        _warn_all([_note_fault(fault) for fault in faults])
-        for code, files in (("unknown-files", unknown), ("links-outside", outside)):
-            names = ", ".join(files[:_N_NAMED]) + (", ..." if len(files) > _N_NAMED else "")
-            _warn_all([Note(code, str(path), n=len(files), facts={"names": names})] if files else [])
-        if not candidates:
-            remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
-            raise InputError("no run folder, no log and no table here", where=str(path), remedy=remedy)
-        return candidates
-    if not path.exists():
-        remedy = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
-        raise InputError("no such file or folder", where=str(path), remedy=remedy)
-    if not path.is_file():
-        remedy = "write what it gives to a file, and name that"
-        raise InputError("a pipe or a device, not a file", where=str(path), remedy=remedy)
-    if (logs := _find_logs(path)) is not None:
-        return logs
-    is_yaml = path.suffix.lower() in _YAML_SUFFIXES  # a comma in its comments makes no table of it
-    if is_table(path) or (not is_yaml and sniff_format(path) is not None):
-        return [_make_table_candidate(path, options)]
-    raise _build_unknown_file_error(path)
+def _list_first(names: Sequence[str]) -> str:
+    """Return the first of several names."""
+    return ", ".join(names[:_N_NAMED]) + ", ..." * (len(names) > _N_NAMED)
 
 
 def _build_unknown_file_error(path: Path) -> InputError:
     """Return the error of a file that holds no results."""
+    what, remedy = "no reader recognises this file, and it is no table", _REMEDY
     if path.suffix.lower() in _YAML_SUFFIXES:
         what = "an experiment or another YAML file, which has no results"
         folder, file = shlex.quote(str(path.with_suffix(""))), shlex.quote(str(path))
         remedy = f"howsure run {file} runs an experiment, howsure doctor {file} checks it; then give {folder}"
-        return InputError(what, where=str(path), remedy=remedy)
-    with path.open("rb") as content:
-        if _PICKLE.match(content.read(2)):
-            remedy = "write the data frame with frame.to_parquet('rows.parquet'), or give the frame to howsure.read"
-            return InputError("a pickle, which is not read since it may run code", where=str(path), remedy=remedy)
-    if _is_packed(path):
+    elif _PICKLE.match(_read_start(path)):
+        what = "a pickle, which is not read since it may run code"
+        remedy = "write the data frame with frame.to_parquet('rows.parquet'), or give the frame to howsure.read"
+    elif _read_start(path).startswith(_PACKED):
+        what = "a compressed file, which is not read"
         remedy = "unpack it, and give what is inside; of tables, gzip is read (.csv.gz)"
-        return InputError("a compressed file, which is not read", where=str(path), remedy=remedy)
-    remedy = f"give a run folder, a log, or a table ({', '.join(SUFFIXES)})"
-    return InputError("no reader recognises this file, and it is no table", where=str(path), remedy=remedy)
+    return InputError(what, where=str(path), remedy=remedy)
 
 
-def _is_packed(path: Path) -> bool:
-    """Return whether a file is compressed in a form in which no table is read."""
+def _read_start(path: Path) -> bytes:
+    """Return the first bytes of a file; none if it cannot be opened."""
     try:
         with path.open("rb") as content:
-            return content.read(6).startswith(_PACKED)
+            return content.read(6)
     except OSError:
-        return False
-
-
-def _find_below(
-    path: Path, options: _Options, unknown: list[str], faults: list[InputError], outside: list[str]
-) -> Iterator[_Candidate]:
-    """Yield the candidates at and below a path, sorted by name.
-
-    Hidden files and folders are left out, and so are environments of Python below the path, whose packages hold tables.
-    The names of files that no reader recognises are added to `unknown`, errors of logs that cannot be read to `faults`.
-    Files that belong to a log beside them are left out.
-    """
-    waiting, visited, root = [path], set[tuple[int, int]](), Path(os.path.realpath(path))
-    while waiting:
-        one = waiting.pop()
-        try:
-            kind, place = _find_kind(one)
-            is_new = kind == "folder" and place not in visited
-            children = _list_children(one, root, outside, is_below=one != path) if is_new else []
-        except OSError:  # a link to nothing or to itself, or a folder that may not be read
-            unknown.append(one.name)
-            continue
-        if kind == "other":  # a pipe would be waited for without end
-            unknown.append(one.name)
-        elif kind == "run":
-            yield _Candidate(one)
-        elif kind == "folder" and place in visited:  # a link that leads to a folder above or beside it
-            continue
-        elif logs := _try_logs(one, faults):
-            yield from (log._replace(is_optional=True) for log in logs)
-        elif logs is None and kind == "folder":
-            visited.add(place)
-            parts = _find_parts(one, options, faults)
-            yield from parts or []
-            waiting += children if parts is None else []
-        elif logs is None and is_table(one) and (one.suffix != ".json" or _has_results(one, options)):
-            yield _make_table_candidate(one, options, is_optional=True)
-        elif logs is None and one.name not in _COMPANIONS and (FileHead(one).kind in _LOG_KINDS or _is_packed(one)):
-            unknown.append(one.name)
-
-
-def _list_children(folder: Path, root: Path, outside: list[str], *, is_below: bool) -> list[Path]:
-    """Return the files and folders of a folder that may hold results, by name from the last to the first.
-
-    The names of links that lead out of the folder that is searched are added to `outside`.
-    """
-    children = sorted(folder.iterdir(), reverse=True)
-    if is_below and not _ENVIRONMENT.isdisjoint(child.name for child in children):
-        return []
-    children = [child for child in children if not child.name.startswith(".")]
-    links = [child for child in children if child.is_symlink()]
-    away = [link for link in links if not Path(os.path.realpath(link)).is_relative_to(root)]
-    outside += [child.name for child in away]
-    return [child for child in children if child not in away]
-
-
-def _is_review_file(path: Path) -> bool:
-    """Return whether a file holds verdicts on questions or labels of completions, as `howsure review` writes them."""
-    return path.suffix == ".jsonl" and any(keys <= FileHead(path).keys for keys in _REVIEW_KEYS)
-
-
-def _find_parts(folder: Path, options: _Options, faults: list[InputError]) -> list[_Candidate] | None:
-    """Return the table that Spark or Dask wrote to a folder in parts, none if it cannot be read, None for others."""
-    try:
-        parts = find_table_parts(folder)
-    except InputError as error:
-        faults.append(error)
-        return []
-    if parts is None:
-        return None
-    if (folder / "_temporary").is_dir():
-        notes.warn(Note("table-unfinished", str(folder)), stacklevel=5)
-    return [_Candidate(folder, _open_table_source(parts, options, str(folder), is_optional=True))]
-
-
-def _try_logs(path: Path, faults: list[InputError]) -> list[_Candidate] | None:
-    """Return the logs of a file or folder, none if they cannot be read or belong to another; else None."""
-    if is_companion(path) or _is_review_file(path):
-        return []
-    try:
-        return _find_logs(path) or None
-    except InputError as error:
-        faults.append(error)
-        return []
-
-
-def _find_kind(path: Path) -> tuple[Literal["run", "folder", "file", "other"], tuple[int, int]]:
-    """Return what lies at a path, and its device and inode, which tell whether two paths lead to the same folder."""
-    state = path.stat()
-    place = state.st_dev, state.st_ino
-    if stat.S_ISDIR(state.st_mode):
-        return ("run" if is_run(path) else "folder"), place
-    return ("file" if stat.S_ISREG(state.st_mode) else "other"), place
+        return b""
 
 
 def _has_results(path: Path, options: _Options) -> bool:
@@ -691,11 +686,6 @@ def _has_results(path: Path, options: _Options) -> bool:
     except InputError:
         return False
     return not content.needs_scores or "target" in content.columns
-
-
-def _make_table_candidate(path: Path, options: _Options, *, is_optional: bool = False) -> _Candidate:
-    """Return the file of a table as a source."""
-    return _Candidate(path, _open_table_source(path, options, is_optional=is_optional))
 
 
 def _open_table_source(
