@@ -205,13 +205,6 @@ def test_ids_that_pandas_wrote_as_floats_are_those_of_the_other_file(tmp_path):
     assert content(hs.read(tmp_path / "ids", benchmark="ids")) == {"ids": (("a", "b"), 3)}
 
 
-def test_ids_that_only_look_alike_are_said(tmp_path):
-    (tmp_path / "a.csv").write_text("benchmark,model,question_id,score\nb,x,1.0,1\nb,x,1.5,0\n")
-    (tmp_path / "b.csv").write_text("benchmark,model,question_id,score\nb,y,1,1\nb,y,1.5,0\n")
-    with pytest.warns(HowsureWarning, match=r"b: '1' and '1.0' are two questions, as they are written"):
-        hs.read(tmp_path).cells()
-
-
 def test_lines_of_one_kind_of_many_tables_are_one_line(tmp_path):
     for i in range(5):
         (tmp_path / f"f{i}.csv").write_text(f"model,id,accuracy,f1\na,{i}x,1,.9\na,{i}y,0,.3\n")

@@ -101,6 +101,8 @@ def distinguish_logs(
     notes
         At most one for each code.
     """
+    if not logs:
+        return [], []
     notes: _Cases = defaultdict(list)
     logs, first_try = _supersede_tries(logs, notes)
     logs = _choose_common_scorers(logs, notes)

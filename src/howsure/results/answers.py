@@ -356,9 +356,9 @@ def count_unparsed(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str
         in stages, whose n is an effective number. Cubes with nested variants are left out.
     """
     counts: dict[str, IntArray] = {}
-    for cube, entries in _count_in_cubes(sources, cubes):
+    for cube, cell_counts in _count_in_cubes(sources, cubes):
         counts[cube.benchmark] = np.zeros(cube.n.shape, np.int64)
-        for place, answer, count in entries:
+        for place, answer, count in cell_counts:
             if answer is None:
                 counts[cube.benchmark][place] += count
     return counts
@@ -381,10 +381,10 @@ def count_variant_answers(sources: Sequence[Source], cubes: Iterable[Cube]) -> d
     if any(map(is_judged, sources)):
         return {}
     answers = {}
-    for cube, entries in _count_in_cubes(sources, [cube.drawn for cube in cubes]):
+    for cube, cell_counts in _count_in_cubes(sources, [cube.drawn for cube in cubes]):
         index: dict[str, int] = {}
         n, places = np.zeros(cube.n.shape, np.int64), []
-        for place, answer, count in entries:
+        for place, answer, count in cell_counts:
             n[place] += count
             if answer is not None:
                 places.append((*place, index.setdefault(answer, len(index)), count))
@@ -411,12 +411,12 @@ def _count_in_cubes(
     columns = ["benchmark", "model", "question", "variant", "answer"]
     scored = [table.filter(compute.is_valid(table["score"])).select(columns) for table in tables if table is not None]
     counts = pa.concat_tables(scored).group_by(columns).aggregate([([], "count_all")])
-    entries = list(zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True))
+    cell_counts = list(zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True))
     for cube in (one for one in cubes if not one.nested):
         axes = [{name: i for i, name in enumerate(names)} for names in (cube.models, cube.questions, cube.variants)]
         own = [
             ((axes[0][model], axes[1][question], axes[2][variant]), answer, count)
-            for benchmark, model, question, variant, answer, count in entries
+            for benchmark, model, question, variant, answer, count in cell_counts
             if benchmark == cube.benchmark and model in axes[0] and question in axes[1] and variant in axes[2]
         ]
         yield cube, own

@@ -311,8 +311,7 @@ class Evaluations(Sequence[Cells]):
         shared, unclustered = share_clusters([cells for part in parts for cells in part])
         merged = merge_cells(shared)
         self._find_doubts(parts, merged)
-        notes = [*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)]
-        self._warn([*notes, *_find_equal_numbers(merged)])
+        self._warn([*compare_sources(parts, self.sources), *unclustered, *_find_equal_questions(merged)])
         return tuple(merged)
 
     @cached_property
@@ -432,17 +431,6 @@ def _find_equal_questions(cells: Sequence[Cells]) -> Iterator[Note]:
             names = tuple(one.benchmark for one in same)
             listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
             yield Note("equal-question-ids", benchmarks=names, n=len(questions), facts={"names": listed})
-
-
-def _find_equal_numbers(cells: Sequence[Cells]) -> Iterator[Note]:
-    """Yield a note on names such as 1.0 and 1 in one benchmark, which may be the same question or model."""
-    for one in cells:
-        for what, names in (("question", one.questions), ("model", one.models)):
-            every = set(names)
-            pairs = [name for name in names if name.endswith(".0") and name.removesuffix(".0") in every]
-            if pairs:
-                facts = {"first": pairs[0].removesuffix(".0"), "second": pairs[0], "what": what}
-                yield Note("equal-numbers", one.benchmark, (one.benchmark,), facts=facts)
 
 
 def to_cells(data: Data | Evaluations | Cells | Iterable[Cells]) -> list[Cells]:

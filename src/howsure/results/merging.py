@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import groupby, zip_longest
 from operator import add, attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,9 +24,10 @@ from howsure.store.manifest import Manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from howsure.results.sources import Source
+
 __all__ = [
     "MARKS",
-    "SourceManifest",
     "compare_sources",
     "describe_variants",
     "find_shared_cells",
@@ -44,17 +45,6 @@ SourceT = TypeVar("SourceT")
 MARKS = ("request", "created")
 #: Requests of models in this process have the hash of their content as id, so an equal id is the same generation.
 _IN_PROCESS = "^(simulated|replay|local)-"
-
-
-class SourceManifest(Protocol):
-    """A source that may have a manifest."""
-
-    @property
-    def path(self) -> str | Path:
-        """The path of the source."""
-
-    def manifest(self) -> dict[str, object] | None:
-        """Return the manifest; None if the source has none."""
 
 
 class _Dimension(msgspec.Struct):
@@ -144,7 +134,7 @@ def _describe(cube: Cube, manifest: Manifest, where: str) -> Cube:
     )
 
 
-def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceManifest]) -> Iterator[Note]:
+def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[Source]) -> Iterator[Note]:
     """Yield a note on each source whose benchmark differs from the one with this name in an earlier source.
 
     Programs may name the same questions differently. The manifests of run folders describe the content of their
@@ -152,7 +142,7 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
     """
     if len(sources) < 2:
         return
-    first_of: dict[str, tuple[set[str], SourceManifest, Mapping[str, object]]] = {}
+    first_of: dict[str, tuple[set[str], Source, Mapping[str, object]]] = {}
     for source, part in zip(sources, parts, strict=True):
         for cells in part:
             about = _describe_benchmark(source, cells.benchmark)
@@ -170,7 +160,7 @@ def compare_sources(parts: Sequence[Sequence[Cells]], sources: Sequence[SourceMa
             questions.update(cells.questions)
 
 
-def _describe_benchmark(source: SourceManifest, benchmark: str) -> dict[str, object]:
+def _describe_benchmark(source: Source, benchmark: str) -> dict[str, object]:
     """Return the description of a benchmark in the manifest of a source, and the seed of the run."""
     try:
         about = source.manifest() or {}

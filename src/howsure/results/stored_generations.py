@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -89,12 +89,13 @@ class StoredGeneration:
 
 
 class _Part(NamedTuple):
-    """The selected generations of one source: index in `GENERATION_KINDS` of each, in the order of the source."""
+    """The generations of one source that have the names."""
 
     source: RunSource | LogSource
     kinds: NDArray[np.uint8]
-    in_first: NDArray[np.bool_] | None
-    """Of a log of which only the first generations count: whether each generation of the log is one of them."""
+    """The kind of each, as its index in `GENERATION_KINDS`."""
+    places: NDArray[np.int64]
+    """The place of each in the order of the source."""
 
 
 @dataclass(frozen=True)
@@ -162,53 +163,41 @@ class StoredGenerations:
                 place = next(places, None)
             before += len(at)
             if wanted:
-                yield from self._read_part(part, wanted, prompts=prompts)
+                yield from self._read_part(part, np.array(wanted), prompts=prompts)
 
-    def _read_part(self, part: _Part, places: Sequence[int], *, prompts: bool) -> Iterator[StoredGeneration]:
-        """Yield the generations at some places, in increasing order, among those of the source with the names."""
-        if isinstance(part.source, LogSource):
-            rows: Iterator[Response] = self._read_log_rows(part.source, part.in_first, places)
-        else:
-            rows = self._read_run_rows(part.source, places)
-        stored = _PromptReader(part.source.path) if prompts and isinstance(part.source, RunSource) else None
+    def _read_part(self, part: _Part, wanted: NDArray[np.int64], *, prompts: bool) -> Iterator[StoredGeneration]:
+        """Yield some of the generations of a source."""
+        path, question, stored = part.source.path, ("", ""), dict[str, tuple[tuple[str, str], ...]]()
         judged = _list_judged_benchmarks(part.source)
-        for place, stored_row in zip(places, rows, strict=False):
+        for kind, stored_row in zip(part.kinds[wanted], self._read_rows(part, part.places[wanted]), strict=True):
             messages: tuple[tuple[str, str], ...] = ()
             is_verdict = stored_row.benchmark in judged
             # The stored target of a verdict is what a simulated judge takes for right.
             row = structs.replace(stored_row, target=None) if is_verdict else stored_row
-            if stored is not None:
-                messages = stored.read(row)
-            elif prompts and isinstance(row, LogRow):
+            if prompts and isinstance(row, LogRow):
                 messages = parse_messages(row.messages or ())
-            yield StoredGeneration(row, GENERATION_KINDS[part.kinds[place]], part.source.path, messages, is_verdict)
+            elif prompts:
+                if question != (row.benchmark, row.question):
+                    question = row.benchmark, row.question
+                    prompt_rows = lookup.find_prompts(path, *question).to_pylist()
+                    stored = {one["variant"]: parse_messages(json.loads(one["messages"])) for one in prompt_rows}
+                messages = stored.get(row.variant, ())
+            yield StoredGeneration(row, GENERATION_KINDS[kind], path, messages, is_verdict)
 
-    def _read_run_rows(self, source: RunSource, places: Sequence[int]) -> Iterator[Response]:
-        """Yield the generations at some places of a run folder."""
-        wanted, before = np.array(places), 0
-        for table in self._select_tables(source, COLUMNS):
-            here = wanted[(wanted >= before) & (wanted < before + len(table))] - before
+    def _read_rows(self, part: _Part, places: NDArray[np.int64]) -> Iterator[Response]:
+        """Yield the generations at some places of a source, in increasing order."""
+        if isinstance(part.source, LogSource):
+            chosen = set(places.tolist())
+            rows = enumerate(part.source.generations())
+            yield from islice((row for i, row in rows if i in chosen), len(chosen))
+            return
+        before = 0
+        for table in self._read_tables(part.source, COLUMNS):
+            here = places[(places >= before) & (places < before + len(table))] - before
             before += len(table)
-            for row in table.take(here).to_pylist() if len(here) else ():
-                yield Response(**row)
+            yield from (Response(**row) for row in table.take(here).to_pylist())
             if before > places[-1]:
                 return
-
-    def _read_log_rows(
-        self, source: LogSource, in_first: NDArray[np.bool_] | None, places: Sequence[int]
-    ) -> Iterator[LogRow]:
-        """Yield the generations at some places of a log."""
-        names = {name: frozenset(values) for name, values in self.names.given().items()}
-        wanted, n = iter(places), -1
-        place = next(wanted, None)
-        for i, row in enumerate(source.generations()):
-            if place is None:
-                return
-            if (in_first is None or in_first[i]) and all(getattr(row, name) in own for name, own in names.items()):
-                n += 1
-                if n == place:
-                    yield row
-                    place = next(wanted, None)
 
     @cached_property
     def _parts(self) -> tuple[_Part, ...]:
@@ -216,37 +205,40 @@ class StoredGenerations:
         names_seen: dict[str, set[str]] = {name: set() for name in self.names.given()}
         parts = []
         for source in self.sources:
-            if isinstance(source, LogSource):
-                table, in_first = _read_light_rows(source)
-                answers = table["answer"]
-                kinds = classify_generations(
-                    table.filter(self._match(table, names_seen)), has_answers=answers.null_count < len(answers)
-                )
-                parts.append(_Part(source, kinds, in_first))
-                continue
             # Whether a generation without an answer is unparsed is known only when all rows have been read.
-            either: tuple[list[NDArray[np.uint8]], ...] = ([], [])
-            keeps = False
-            for table in self._select_tables(source, _LIGHT, names_seen):
-                keeps = keeps or has_answers(table)
-                for i, kinds_of in enumerate(either):
-                    kinds_of.append(classify_generations(table, has_answers=bool(i)))
-            parts.append(_Part(source, np.concatenate([np.zeros(0, np.uint8), *either[keeps]]), None))
+            either: tuple[list[NDArray[np.uint8]], ...] = ([np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)])
+            places = [np.zeros(0, np.int64)]
+            keeps, before = False, 0
+            for table in self._read_tables(source, _LIGHT, is_first=True):
+                is_named = self._match(table, names_seen)
+                named = table.filter(is_named)
+                is_log = isinstance(source, LogSource)
+                keeps = keeps or (table["answer"].null_count < len(table) if is_log else has_answers(named))
+                for has, kinds in enumerate(either):
+                    kinds.append(classify_generations(named, has_answers=bool(has)))
+                own = table[_PLACE].to_numpy() if is_log else np.arange(before, before + len(table))
+                places.append(own[is_named.to_numpy(zero_copy_only=False)])
+                before += len(table)
+            parts.append(_Part(source, np.concatenate(either[keeps]), np.concatenate(places)))
         for column, wanted in self.names.given().items():
             for name in wanted:
                 if name not in names_seen[column]:
                     raise UnknownNameError(column, name, names_seen[column])
         return tuple(parts)
 
-    def _select_tables(
-        self, source: RunSource, columns: Sequence[str], names_seen: dict[str, set[str]] | None = None
+    def _read_tables(
+        self, source: RunSource | LogSource, columns: Sequence[str], *, is_first: bool = False
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a run folder with the names; add the names that occur to `names_seen`."""
+        """Yield the rows of a source; of a run folder by its index, where one question is named and has a row."""
+        if isinstance(source, LogSource):
+            yield _read_light_rows(source)
+            return
         table = self._look_up(source, columns)
         # Without a row, all rows are read once, so that an error can name the questions that there are.
-        tables = source.read_rows(columns) if table is None or (names_seen is not None and not len(table)) else [table]
-        for part in tables:
-            yield part.filter(self._match(part, names_seen))
+        if table is None or (is_first and not len(table)):
+            yield from source.read_rows(columns)
+        else:
+            yield table
 
     def _look_up(self, source: RunSource, columns: Sequence[str]) -> pa.Table | None:
         """Return the rows of the one question that is named, by the index; None if it cannot be used."""
@@ -259,17 +251,17 @@ class StoredGenerations:
         [question], [benchmark] = self.names.question, benchmarks
         return lookup.find_generations(source.path, benchmark, question, columns=columns)
 
-    def _match(self, table: pa.Table, names_seen: dict[str, set[str]] | None) -> pa.Array:
+    def _match(self, table: pa.Table, names_seen: Mapping[str, set[str]]) -> pa.Array:
         """Return whether each row has the names; add the names that occur to `names_seen`."""
         import pyarrow as pa
         from pyarrow import compute
 
-        given = self.names.given()
-        if names_seen is not None:
-            for name in given:
-                names_seen[name].update(compute.unique(table[name]).to_pylist())
-        each = [compute.is_in(table[name], value_set=pa.array(own, pa.string())) for name, own in given.items()]
-        return reduce(compute.and_, each) if each else pa.array(np.ones(len(table), bool))
+        is_named = pa.array(np.ones(len(table), bool))
+        for name, own in self.names.given().items():
+            names_seen[name].update(compute.unique(table[name]).to_pylist())
+            column = table[name].combine_chunks()
+            is_named = compute.and_(is_named, compute.is_in(column, value_set=pa.array(own, pa.string())))
+        return is_named
 
 
 def _list_judged_benchmarks(source: RunSource | LogSource) -> set[str]:
@@ -279,25 +271,8 @@ def _list_judged_benchmarks(source: RunSource | LogSource) -> set[str]:
     return {name for name, about in stated.items() if about.get("kind") == "judge"}
 
 
-class _PromptReader:
-    """Reads the prompts of a run folder, a question at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._question: tuple[str, str] | None = None
-        self._messages: Mapping[str, tuple[tuple[str, str], ...]] = {}
-
-    def read(self, row: Response) -> tuple[tuple[str, str], ...]:
-        """Return the messages to which a generation is the reply."""
-        if self._question != (row.benchmark, row.question):
-            prompts = lookup.find_prompts(self._path, row.benchmark, row.question).to_pylist()
-            self._messages = {one["variant"]: parse_messages(json.loads(one["messages"])) for one in prompts}
-            self._question = row.benchmark, row.question
-        return self._messages.get(row.variant, ())
-
-
-def _read_light_rows(source: LogSource) -> tuple[pa.Table, NDArray[np.bool_] | None]:
-    """Return the generations of a log without texts, and which of all generations they are; None for all."""
+def _read_light_rows(source: LogSource) -> pa.Table:
+    """Return the generations of a log that are read, without texts, and their places among all of them."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -309,9 +284,8 @@ def _read_light_rows(source: LogSource) -> tuple[pa.Table, NDArray[np.bool_] | N
         columns = {name: [getattr(row, name) for row in batch] for name in _LIGHT}
         batches.append(pa.RecordBatch.from_pydict(columns, schema=schema))
     table = pa.Table.from_batches(batches, schema=schema)
+    table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
     if source.most_generations is None:
-        return table, None
-    numbered = table.append_column(_PLACE, pa.array(np.arange(len(table))))
-    scored = numbered.filter(compute.not_equal(numbered["status"], UNSCORED))
-    places = keep_first_rows(scored, source.most_generations, str(source.path))[_PLACE].to_numpy()
-    return table.take(places), np.isin(np.arange(len(table)), places)
+        return table
+    scored = table.filter(compute.not_equal(table["status"], UNSCORED))
+    return keep_first_rows(scored, source.most_generations, str(source.path))
