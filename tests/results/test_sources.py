@@ -24,7 +24,8 @@ from howsure.logs.log_source import LogSource
 from howsure.results.answers import count_answers, count_unparsed
 from howsure.results.evaluations import Evaluations
 from howsure.results.run_source import RunSource
-from howsure.results.sources import TableSource, find_sources
+from howsure.results.sources import find_sources
+from howsure.results.table_source import TableSource
 from howsure.review.verdicts import Verdict, moment
 from howsure.store import manifest
 

@@ -16,7 +16,8 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.logs.log_source import LogSource
 from howsure.notes import note_omission
 from howsure.results.evaluations import Evaluations
-from howsure.results.sources import Source, TableSource, find_sources
+from howsure.results.sources import Source, find_sources
+from howsure.results.table_source import TableSource
 from howsure.rows.frames import is_frame
 from howsure.rows.mapping import GivenMap, Shape, TableMap
 from howsure.rows.table import TableContent, apply_options, describe_table

@@ -15,7 +15,7 @@ from howsure.errors import InputError
 from howsure.judging.judge_run import find_judge, mean_score, read_completions, read_verdict_counts
 from howsure.judging.random_labels import LabelFile
 from howsure.results.run_source import RunSource
-from howsure.results.sources import TableSource
+from howsure.results.table_source import TableSource
 from howsure.stats.core.cells import Cells
 from howsure.stats.judges import JudgedCompletions, PositionEffect, VerdictTable, measure_position_effect
 from howsure.store import responses, scorer_files

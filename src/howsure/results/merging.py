@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import reduce
 from itertools import groupby, zip_longest
 from operator import add, attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec

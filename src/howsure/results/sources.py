@@ -6,12 +6,11 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
 
 from howsure import notes
 from howsure.errors import InputError, StoreError
@@ -23,13 +22,13 @@ from howsure.logs.log_source import LogSource
 from howsure.notes import Note, note_omission
 from howsure.results.run_source import RunSource
 from howsure.results.table_log import TableLogReader, identify_table
-from howsure.results.table_names import list_files_of_models, name_tables
+from howsure.results.table_source import TableSource, list_files_of_models, name_tables
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote, is_table, sniff_format
 from howsure.rows.frames import FrameLike, is_frame
 from howsure.rows.mapping import GivenMap, Shape, TableMap, read_map
 from howsure.rows.naming import Layout
-from howsure.rows.table import describe_table, open_table, read_cells, read_cubes, read_numbered_runs, read_runs
+from howsure.rows.table import describe_table, open_table
 from howsure.safe_text import mask_address
 from howsure.store.manifest import LogIdentity, Manifest, load
 from howsure.store.responses import is_run
@@ -38,13 +37,11 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["Data", "Source", "TableSource", "check_no_mapping", "find_sources"]
+__all__ = ["Data", "Source", "check_no_mapping", "find_sources"]
 
 
 #: The inputs that can be read: a path, a glob, an address, a frame, or several of these.
 Data: TypeAlias = str | PathLike[str] | FrameLike | Iterable[str | PathLike[str] | FrameLike]
-
-Part = TypeVar("Part")
 
 #: Kinds of files that may be logs; a warning names those that no reader recognises.
 _LOG_KINDS = ("json", "zip", "parquet")
@@ -105,120 +102,6 @@ class Source(Protocol):
 
     def manifest(self) -> dict[str, object] | None:
         """Return the manifest; None if the source has none."""
-
-
-class TableSource:
-    """A table: a file, a glob of files, an address, or a frame.
-
-    Parameters
-    ----------
-    table
-        The path or the frame.
-    options
-        The mapping, and what no column states.
-    path
-        The name that messages use for a frame.
-    most_generations
-        Only the first so many generations of each cell are read; None reads all.
-    is_optional
-        Whether a table that cannot be read is left out with a note, such as one of many files of a folder.
-    label
-        The NAME of `NAME=PATH`.
-
-    Attributes
-    ----------
-    notes
-        What was decided while the table was read, or why it is left out.
-    renames
-        New labels of the models in the table.
-    fault
-        Why an optional table was left out; None where it was read.
-    given_at
-        Index, among the paths and frames that were given, of the one that it was found at.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> frame = pa.table({"method": ["m", "m"], "question": ["1", "2"], "score": [1, 0]})
-    >>> TableSource(frame, TableOptions(read_map("model: method"))).cells()[0].models
-    ('m',)
-    """
-
-    given_at = 0
-
-    def __init__(
-        self,
-        table: str | Path | FrameLike,
-        options: TableOptions,
-        *,
-        path: str | Path | None = None,
-        most_generations: int | None = None,
-        is_optional: bool = False,
-        label: str = "",
-    ) -> None:
-        self.table, self.options, self.most_generations = table, options, most_generations
-        self.is_optional, self.label = is_optional, label
-        self.renames: Mapping[str, str] = {}
-        self.fault: InputError | None = None
-        self.notes: list[Note] = []
-        self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
-
-    def cells(self) -> list[Cells]:
-        """Return the cells; see `rows.table.read_cells`."""
-        return self._read(read_cells) or []
-
-    def runs(self) -> dict[str, list[Cells]]:
-        """Return the cells of each generation; see `rows.table.read_runs`."""
-        return self._read(read_runs) or {}
-
-    def numbered_runs(self) -> dict[str, list[tuple[str, Cells]]]:
-        """Return the cells of each generation with its number or name; see `rows.table.read_numbered_runs`."""
-        return self._read(read_numbered_runs) or {}
-
-    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
-        """Return the cells of each prompt variant; see `rows.table.read_cubes`."""
-        return self._read(partial(read_cubes, dimensions=dimensions)) or []
-
-    def _read(self, read: Callable[..., Part]) -> Part | None:
-        """Return what a function of `rows.table` reads; None where an optional table cannot be read."""
-
-        def add(note: Note) -> None:
-            own = replace(note, where="") if note.where == str(self.path) else note
-            if own not in self.notes:
-                self.notes.append(own)
-
-        if self.options.map.text:
-            facts = {"digest": self.options.map.digest, "mapping": self.options.map.text}
-            add(Note("mapping", facts=facts))
-        options: dict[str, Any] = {"generations": self.most_generations, "options": self.options, "note": add}
-        try:
-            result = read(self.table, name=str(self.path), **options)
-            return _rename_models(result, self.renames) if self.renames else result
-        except InputError as error:
-            if not self.is_optional:
-                raise
-            if self.fault is None:
-                add(note_omission(error))
-            self.fault = error
-            return None
-
-    def manifest(self) -> None:
-        """Return None, because a table has no manifest."""
-
-
-def _rename_models(result: Any, names: Mapping[str, str]) -> Any:
-    """Return cells or cubes, or lists, tuples and mappings of them, with new labels of models."""
-    if isinstance(result, (list, tuple)):
-        return type(result)(_rename_models(one, names) for one in result)
-    if isinstance(result, dict):
-        return {key: _rename_models(one, names) for key, one in result.items()}
-    if isinstance(result, str):
-        return result
-    changes: dict[str, Any] = {"models": tuple(names.get(model, model) for model in result.models)}
-    for by_model in ("variants_of", "days"):
-        if own := getattr(result, by_model, None):
-            changes[by_model] = {names.get(model, model): value for model, value in own.items()}
-    return replace(result, **changes)
 
 
 def find_sources(
