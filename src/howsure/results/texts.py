@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from howsure.logs.base import LogRow
 from howsure.logs.log_source import LogSource
@@ -115,44 +115,42 @@ class QuestionTexts:
         lookups = [_look_up(folder, benchmark, wanted) for folder in self.folders]
         in_logs = self._read_logs(benchmark, wanted)
         for question in questions:
-            parts = _QuestionParts()
+            prompts: list[_Prompt] = []
+            generations: list[Response] = []
             for look_up in lookups:
-                prompts, rows = look_up(question)
-                for row in prompts:
-                    parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
-                parts.generations += [Response(**row) for row in rows]
+                stored, rows = look_up(question)
+                prompts += map(_Prompt.of_folder, stored)
+                generations += [Response(**row) for row in rows]
             for log_rows in in_logs.pop(question, ()):
-                parts.add_log(log_rows)
-            if parts.generations or parts.prompts:
-                yield QuestionGenerations(self._describe_question(benchmark, question, parts), tuple(parts.generations))
+                prompts += filter(None, map(_Prompt.of_log, log_rows))
+                generations += _number_on(log_rows, generations)
+            if generations or prompts:
+                about = self._describe_question(benchmark, question, prompts, generations)
+                yield QuestionGenerations(about, tuple(generations))
 
     def questions(self) -> dict[tuple[str, str], QuestionText]:
         """Return every question with a stored prompt by benchmark and id, under its default variant only."""
-        parts_of: defaultdict[tuple[str, str], _QuestionParts] = defaultdict(_QuestionParts)
+        chosen: dict[tuple[str, str], _Prompt] = {}
+        for name, prompt in self._list_prompts():
+            default = self._variants.defaults.get(name[0])
+            first = chosen.setdefault(name, prompt)
+            if not first.messages or (prompt.variant == default and first.variant != default):
+                chosen[name] = prompt
+        return {name: self._describe_question(*name, [prompt], ()) for name, prompt in chosen.items()}
+
+    def _list_prompts(self) -> Iterator[tuple[tuple[str, str], _Prompt]]:
+        """Yield benchmark and question of each stored prompt, and the prompt."""
         for folder in self.folders:
             for batch in responses.read_prompts(folder.path).to_batches(max_chunksize=1000):
-                for row in batch.to_pylist():
-                    parts = parts_of[row["benchmark"], row["question"]]
-                    if self._is_preferred(row["benchmark"], row["variant"], parts):
-                        parts.clear()
-                        parts.add_prompt(row["variant"], row["messages"], row["target"], row["record"])
+                yield from (((row["benchmark"], row["question"]), _Prompt.of_folder(row)) for row in batch.to_pylist())
         for log in self.logs:
             for one in log.generations():
-                parts = parts_of[one.benchmark, one.question]
-                if self._is_preferred(one.benchmark, one.variant, parts):
-                    parts.clear()
-                    parts.add_log([one])
-                    parts.generations.clear()
-        return {name: self._describe_question(*name, parts) for name, parts in parts_of.items() if parts.prompts}
+                if (prompt := _Prompt.of_log(one)) is not None:
+                    yield (one.benchmark, one.question), prompt
 
     def read_question(self, benchmark: str, question: str) -> QuestionGenerations | None:
         """Return one question; None if no text of it is stored."""
         return next(self.read(benchmark, [question]), None)
-
-    def _is_preferred(self, benchmark: str, variant: str, parts: _QuestionParts) -> bool:
-        """Return whether a variant replaces the one that was chosen before."""
-        default = self._variants.defaults.get(benchmark)
-        return not any(parts.prompts.values()) or (variant == default and default not in parts.prompts)
 
     def _read_logs(self, benchmark: str, wanted: frozenset[str]) -> dict[str, list[list[LogRow]]]:
         """Return the rows of each question, a list for each log that has it."""
@@ -167,19 +165,24 @@ class QuestionTexts:
                     rows_by_question[question].append(_first_generations(rows, log.most_generations))
         return rows_by_question
 
-    def _describe_question(self, benchmark: str, question: str, parts: _QuestionParts) -> QuestionText:
+    def _describe_question(
+        self, benchmark: str, question: str, prompts: Sequence[_Prompt], generations: Sequence[Response]
+    ) -> QuestionText:
         """Return the question with its prompts, the default variant first."""
         default = self._variants.defaults.get(benchmark)
-        names = sorted(parts.prompts, key=lambda name: (name != default, name))
-        prompts = tuple(PromptText(name, parts.prompts[name]) for name in names if parts.prompts[name])
-        of_user = [text for role, text in prompts[0].messages if role == "user"] if prompts else []
-        template = self._variants.templates.get(prompts[0].variant) if prompts else None
+        messages: dict[str, tuple[tuple[str, str], ...]] = {}
+        for one in sorted(prompts, key=lambda prompt: (prompt.variant != default, prompt.variant)):
+            messages[one.variant] = messages.get(one.variant) or one.messages
+        prompt_texts = tuple(PromptText(name, own) for name, own in messages.items() if own)
+        of_user = [text for role, text in prompt_texts[0].messages if role == "user"] if prompt_texts else []
+        template = self._variants.templates.get(prompt_texts[0].variant) if prompt_texts else None
         text, choices = split_prompt(of_user[-1] if of_user else "", template)
-        first = names[0] if names else ""
-        target = parts.targets.get(first) or next((row.target for row in parts.generations if row.target), None)
-        solution = next(filter(None, parts.solutions.values()), "") or _find_solution(target or "")
-        texts_of_choices = parts.choices.get(first) or choices
-        return QuestionText(benchmark, question, text, texts_of_choices, target, solution, prompts)
+        of_first = [one for one in prompts if one.variant == next(iter(messages))]
+        target = next((one.target for one in of_first if one.target is not None), None)
+        target = target or next((row.target for row in generations if row.target), None)
+        solution = next((one.solution for one in prompts if one.solution), "") or _find_solution(target or "")
+        choices = next((one.choices for one in of_first if one.choices), choices)
+        return QuestionText(benchmark, question, text, choices, target, solution, prompt_texts)
 
 
 #: A function from a question to its rows of prompts and of generations.
@@ -259,50 +262,39 @@ class _VariantInfo:
         return info
 
 
-@dataclass(slots=True)
-class _QuestionParts:
-    """Stored texts of one question by variant, collected from all sources."""
+class _Prompt(NamedTuple):
+    """What a source stores of a question under one variant."""
 
-    prompts: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    targets: dict[str, str | None] = field(default_factory=dict)
-    solutions: dict[str, str] = field(default_factory=dict)
-    generations: list[Response] = field(default_factory=list)
+    variant: str
+    messages: tuple[tuple[str, str], ...]
+    target: str | None
+    choices: tuple[str, ...] = ()
+    solution: str = ""
 
-    def add_prompt(self, variant: str, messages: str, target: str | None, record: str | None) -> None:
-        """Add the prompt that a run folder stores under a variant; earlier values are not replaced."""
-        recorded = json.loads(record or "null") or {}
+    @classmethod
+    def of_folder(cls, row: Mapping[str, Any]) -> _Prompt:
+        """Return a prompt as a run folder stores it."""
+        recorded = json.loads(row["record"] or "null") or {}
         choices = tuple(map(str, recorded.get("choices") or ()))
-        self.solutions.setdefault(variant, str(recorded.get("solution") or ""))
-        self._add(variant, parse_messages(json.loads(messages)), target, choices)
+        messages = parse_messages(json.loads(row["messages"]))
+        return cls(row["variant"], messages, row["target"], choices, str(recorded.get("solution") or ""))
 
-    def add_log(self, rows: Sequence[LogRow]) -> None:
-        """Add the rows of a log; their generations continue the numbers of the same cell in earlier sources."""
-        last: defaultdict[tuple[str, str], int] = defaultdict(int)
-        for one in self.generations:
-            last[one.model, one.variant] = max(last[one.model, one.variant], one.generation)
-        for row in sorted(rows, key=lambda row: tuple(getattr(row, name) for name in KEY)):
-            if row.messages is not None or row.choices or row.target is not None:
-                self._add(row.variant, parse_messages(row.messages or ()), row.target, row.choices)
-            values = {name: getattr(row, name) for name in COLUMNS}
-            values["generation"] += last[row.model, row.variant]
-            self.generations.append(Response(**values))
+    @classmethod
+    def of_log(cls, row: LogRow) -> _Prompt | None:
+        """Return the prompt of a generation in a log; None where the log states nothing of it."""
+        if row.messages is None and not row.choices and row.target is None:
+            return None
+        return cls(row.variant, parse_messages(row.messages or ()), row.target, row.choices)
 
-    def clear(self) -> None:
-        """Remove everything."""
-        for part in (self.prompts, self.choices, self.targets, self.solutions, self.generations):
-            part.clear()
 
-    def _add(
-        self, variant: str, messages: tuple[tuple[str, str], ...], target: str | None, choices: tuple[str, ...]
-    ) -> None:
-        """Add the parts of a variant that no earlier source had."""
-        if not self.prompts.get(variant):
-            self.prompts[variant] = messages
-        if not self.choices.get(variant):
-            self.choices[variant] = choices
-        if self.targets.get(variant) is None:
-            self.targets[variant] = target
+def _number_on(rows: Sequence[LogRow], earlier: Sequence[Response]) -> Iterator[Response]:
+    """Yield generations of a log, whose numbers continue those of the same cell in earlier sources."""
+    last: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for one in earlier:
+        last[one.model, one.variant] = max(last[one.model, one.variant], one.generation)
+    for row in sorted(rows, key=lambda row: tuple(getattr(row, name) for name in KEY)):
+        values = {name: getattr(row, name) for name in COLUMNS}
+        yield Response(**{**values, "generation": row.generation + last[row.model, row.variant]})
 
 
 def _find_solution(target: str) -> str:
