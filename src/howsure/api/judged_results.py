@@ -500,7 +500,7 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     """Return the judged completions of each benchmark with people's labels."""
     from howsure.judging.random_labels import read_labels
     from howsure.judging.stored_verdicts import find_first_generation, read_judged_completions, read_judged_table
-    from howsure.results.sources import TableSource
+    from howsure.results.table_source import TableSource
 
     results = open_judged(data)
     tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []

@@ -556,13 +556,6 @@ def _read_values(rows: Rows, dimension: str, where: str) -> dict[tuple[str, str]
 # grouped rows in arrays
 
 
-def _sum_groups(table: pa.Table, by: Sequence[str]) -> pa.Table:
-    """Return grouped rows added up to coarser groups; of the outcomes in a group all but one must be 0."""
-    merge = {name: how for name, how in _MERGES.items() if name in table.column_names}
-    added = table.group_by(list(by)).aggregate([*merge.items()])
-    return added.select([*by, *(f"{name}_{how}" for name, how in merge.items())]).rename_columns([*by, *merge])
-
-
 def _split_table(table: pa.Table, column: str) -> list[pa.Table]:
     """Return a table for each value of a column, sorted by value."""
     values, code = _encode_column(table, column)
@@ -583,28 +576,25 @@ def _encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArr
     return tuple(values[i] for i in order), place[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def _fill_arrays(table: pa.Table, axes: Mapping[str, Mapping[str, int]], names: Iterable[str]) -> dict[str, Any]:
-    """Return columns of a table with a row per cell as arrays; the axes have the places of the names."""
-    places = []
-    for axis, place_of in axes.items():
-        labels, code = _encode_column(table, axis)
-        places.append(np.array([place_of[label] for label in labels])[code])
-    shape = tuple(1 + max(place_of.values()) for place_of in axes.values())
+def _fill_arrays(
+    table: pa.Table, places: Sequence[NDArray[np.integer]], shape: tuple[int, ...], names: Iterable[str]
+) -> dict[str, Any]:
+    """Return columns of a table as arrays, to which each row is added at its place."""
+    flat, size = np.ravel_multi_index(tuple(places), shape), int(np.prod(shape))
     arrays: dict[str, Any] = {}
     for name in names:
         if name not in table.column_names:
             continue
         values = table[name].to_numpy().astype(float)  # NaN where null
-        array = np.full(shape, np.nan if name in EXTREMES else 0.0)
-        array[tuple(places)] = values if name in EXTREMES else np.nan_to_num(values)
-        is_real = name in EXTREMES or name.startswith("total")
-        arrays[name] = array if is_real else array.astype(np.uint64 if name == OUTCOMES else np.int64)
+        if name in EXTREMES:
+            array = np.full(size, np.nan)
+            EXTREMES[name].at(array, flat, values)
+        else:
+            array = np.bincount(flat, np.nan_to_num(values), size)
+            if not name.startswith("total"):
+                array = array.astype(np.uint64 if name == OUTCOMES else np.int64)
+        arrays[name] = array.reshape(shape)
     return arrays
-
-
-def _index_names(table: pa.Table, column: str) -> dict[str, int]:
-    """Return the places of the sorted names in a column."""
-    return {name: i for i, name in enumerate(_encode_column(table, column)[0])}
 
 
 def _densify_cells(table: pa.Table, clusters: Mapping[tuple[str, str], str]) -> Cells:
@@ -612,36 +602,35 @@ def _densify_cells(table: pa.Table, clusters: Mapping[tuple[str, str], str]) -> 
     import pyarrow as pa
 
     benchmark = str(table["benchmark"][0].as_py())
-    variants, variants_of = _list_variants(table)
-    axes = {name: _index_names(table, name) for name in ("model", "question")}
+    (models, i), (questions, j) = (_encode_column(table, name) for name in ("model", "question"))
+    variants, variants_of = _list_variants(table, models, i)
     if len(variants) > 1 and OUTCOMES in table.column_names:  # only those of the first variant are kept
         _, code = _encode_column(table, "variant")
         outcomes = np.where(code == 0, table[OUTCOMES].to_numpy(), 0.0)
         table = table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(outcomes))
-    arrays = _fill_arrays(_sum_groups(table, CELL), axes, _MERGES)
-    questions = tuple(axes["question"])
     return Cells(
         benchmark,
-        tuple(axes["model"]),
+        models,
         questions,
         variants=variants,
         variants_of=variants_of,
         clusters=_list_clusters(benchmark, questions, clusters),
-        **arrays,
+        **_fill_arrays(table, (i, j), (len(models), len(questions)), _MERGES),
     )
 
 
-def _list_variants(table: pa.Table) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
+def _list_variants(
+    table: pa.Table, models: Sequence[str], model: NDArray[np.integer]
+) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
     """Return the variants of one benchmark, and those under which each model has a score; () without a column."""
     if "variant" not in table.column_names:
         return (), {}
-    (models, m), (variants, v) = (_encode_column(table, name) for name in ("model", "variant"))
+    variants, variant = _encode_column(table, "variant")
     has_score = np.zeros((len(models), len(variants)), bool)
-    np.logical_or.at(has_score, (m, v), table["n"].to_numpy() > 0)
-    scored = {
-        name: frozenset(variants[k] for k in np.flatnonzero(row)) for name, row in zip(models, has_score, strict=True)
-    }
-    return variants, scored
+    is_scored = table["n"].to_numpy() > 0
+    has_score[model[is_scored], variant[is_scored]] = True
+    names = np.array(variants, object)
+    return variants, {name: frozenset(names[row]) for name, row in zip(models, has_score, strict=True)}
 
 
 def _list_clusters(
@@ -664,38 +653,43 @@ def _densify_cube(
     `values` are by dimension, benchmark and variant, `clusters` by benchmark and question.
     """
     benchmark = str(table["benchmark"][0].as_py())
-    axes = {name: _index_names(table, name) for name in ("model", "question", "variant")}
-    questions, variants = tuple(axes["question"]), tuple(axes["variant"])
-    # Variants that no two questions share are numbered within each question: its first variant, its second one, ...
-    (_, j), (_, k) = (_encode_column(table, name) for name in ("question", "variant"))
+    (models, i), (questions, j), (variants, k) = (
+        _encode_column(table, name) for name in ("model", "question", "variant")
+    )
     pairs = np.unique(k * len(questions) + j)
+    # Variants that no two questions share are numbered within each question: its first variant, its second one, ...
     if nested := len(questions) > 1 and len(pairs) == len(variants):
         owner = pairs % len(questions)
         order = np.argsort(owner, kind="stable")
         place = np.empty(len(pairs), dtype=np.int64)
         place[order] = np.arange(len(pairs)) - np.searchsorted(owner[order], owner[order])
-        axes["variant"] = dict(zip(variants, place.tolist(), strict=True))
-        variants = tuple(str(1 + p) for p in range(1 + int(place.max())))
-    if (size := len(axes["model"]) * len(questions) * len(variants)) > _MAX_CELLS:
-        what = f"{len(axes['model'])} models x {len(questions)} questions x {len(variants)} variants are {size:,} cells"
+        k, variants = place[k], tuple(str(1 + p) for p in range(1 + int(place.max())))
+    shape = (len(models), len(questions), len(variants))
+    if (size := int(np.prod(shape))) > _MAX_CELLS:
+        what = f"{shape[0]} models x {shape[1]} questions x {shape[2]} variants are {size:,} cells"
         remedy = "a variant is one way of asking all questions: is that what its column names?"
         raise InputError(what, where=benchmark, remedy=remedy)
-    names = [*SUMS, *EXTREMES]
+    names = (*SUMS, *EXTREMES)
     cube = Cube(
         benchmark,
-        tuple(axes["model"]),
+        models,
         questions,
         variants,
-        **_fill_arrays(_sum_groups(table, (*CELL, "variant")), axes, names),
+        **_fill_arrays(table, (i, j, k), shape, names),
         values={} if nested else {d: tuple(each[benchmark, v] for v in variants) for d, each in values.items()},
         nested=nested,
         clusters=_list_clusters(benchmark, questions, clusters),
     )
     if not plans:
         return cube
-    each = [replace(cube, **_fill_arrays(stage, axes, names)) for stage in _split_table(table, "stage")]
-    merged = _weigh_stages(flatten_cube(cube), [flatten_cube(one) for one in each], plans.get(benchmark, ()))
-    return replace(cube, **{name: getattr(merged, name).reshape(cube.n.shape) for name in SUMS})
+    stage_names, code = _encode_column(table, "stage")
+    each = []
+    for stage in range(len(stage_names)):
+        own = code == stage
+        arrays = _fill_arrays(table.filter(own), (i[own], j[own], k[own]), shape, SUMS)
+        each.append(flatten_cube(replace(cube, **arrays)))
+    merged = _weigh_stages(flatten_cube(cube), each, plans.get(benchmark, ()))
+    return replace(cube, **{name: getattr(merged, name).reshape(shape) for name in SUMS})
 
 
 def _sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
@@ -710,7 +704,11 @@ def _sum_stages(table: pa.Table, plans: Plans, by: Sequence[str]) -> pa.Table:
         if plan := plans.get(names[0][b], {}).get(names[1][m]):
             last[i, : len(plan.allocations)] = plan.ends(names[2][q])
     stage = np.sum(table["generation"].to_numpy()[:, None] > last[row], axis=1)
-    return _sum_groups(table.append_column("stage", pa.array(stage.astype(str))), (*by, "stage"))
+    merges = {name: how for name, how in _MERGES.items() if name in table.column_names}
+    keys_and_stage = [*by, "stage"]
+    grouped = table.append_column("stage", pa.array(stage.astype(str))).group_by(keys_and_stage)
+    names_of_sums = [*keys_and_stage, *(f"{name}_{how}" for name, how in merges.items())]
+    return grouped.aggregate([*merges.items()]).select(names_of_sums).rename_columns([*keys_and_stage, *merges])
 
 
 def _weigh_stages(pooled: Cells, each: Sequence[Cells], labels: Iterable[str]) -> Cells:
