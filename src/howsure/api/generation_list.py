@@ -20,7 +20,7 @@ from howsure.results.answers import GENERATION_KINDS, GenerationKind
 from howsure.results.evaluations import Evaluations
 from howsure.results.run_source import RunSource
 from howsure.results.sources import Data, Source
-from howsure.results.stored_generations import GenerationNames, StoredGeneration, StoredGenerations
+from howsure.results.stored_generations import StoredGeneration, StoredGenerations
 from howsure.results.table_log import TableLogReader, has_completions
 from howsure.results.table_source import TableSource
 from howsure.safe_text import escape_json
@@ -179,12 +179,8 @@ def select_generations(
     """Return the generations that `show` shows, which are read one at a time; the parameters are those of `show`."""
     kinds = tuple(check_choice("kind of generation", kind, GENERATION_KINDS) for kind in _list_names(only))
     results = open_results(data)
-    names = GenerationNames(
-        benchmark=_list_names(benchmark) or results.benchmarks,
-        model=_list_names(model),
-        question=_list_names(question),
-        variant=_list_names(variant),
-    )
+    given = {"benchmark": benchmark or results.benchmarks, "model": model, "question": question, "variant": variant}
+    names = {column: own for column, one in given.items() if (own := _list_names(one))}
     return StoredGenerations(_find_texts(results.sources), names, tuple(dict.fromkeys(kinds)))
 
 

@@ -73,7 +73,7 @@ def read(
         Name of the score to read from logs with several scores, and from run folders that were scored again.
     generations
         Largest number of generations to read for each model, question and variant: those with the lowest numbers. None
-        reads all.
+        reads all. Which are the first of two sources with the same questions of a model is not known.
     dimensions
         Columns of tables with the values of the variants. Without a column for the variant, each combination of values
         is a variant. Run folders store their dimensions.

@@ -146,7 +146,8 @@ def find_sources(
     if shape is not None:
         table_map = replace(table_map, shape=shape)
     layout = layout or table_map.files or None
-    options = _Options(table_map, scorer, generations, benchmark, model, scale, layout)
+    table_options = TableOptions(table_map, benchmark, model, scorer=scorer, scale=scale)
+    options = _Options(table_options, generations, layout)
     check_no_mapping(given)
     is_one = isinstance(given, (str, PathLike)) or is_frame(given)
     each = [cast("str", given)] if is_one else list(cast("Iterable[str]", given))
@@ -182,7 +183,9 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
             raise InputError(f"data of type {type(one).__name__} cannot be read", remedy="give paths or frames")
         label, name = _split_label(str(one))
         if is_remote(name) or is_glob(name):
-            files = list_files_of_models(name, TableOptions(options.map), has_benchmark=options.benchmark is not None)
+            files = list_files_of_models(
+                name, TableOptions(options.table.map), has_benchmark=options.table.benchmark is not None
+            )
             items = [_Candidate(file, _open_table_source(file, options)) for file in files]
             items = items or [_Candidate(None, _open_table_source(name, options))]
         else:
@@ -208,22 +211,14 @@ def _split_label(given: str) -> tuple[str, str]:
 class _Options(NamedTuple):
     """The options with which all sources are read; see `find_sources`."""
 
-    map: TableMap
-    scorer: str | None
+    table: TableOptions
     generations: int | None
-    benchmark: str | None
-    model: str | None
-    scale: float | None
     layout: Layout | None
 
     @property
     def columns(self) -> dict[str, str]:
         """Our names to fields of logs."""
-        return {name: ",".join(columns) for name, columns in self.map.columns.items()}
-
-    def for_table(self) -> TableOptions:
-        """Return the options of a table."""
-        return TableOptions(self.map, self.benchmark, self.model, scorer=self.scorer, scale=self.scale)
+        return {name: ",".join(columns) for name, columns in self.table.map.columns.items()}
 
 
 class _Candidate(NamedTuple):
@@ -279,7 +274,7 @@ def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> l
             source = RunSource(
                 item.path,
                 columns=options.columns,
-                scorer=options.scorer,
+                scorer=options.table.scorer,
                 most_generations=options.generations,
                 earlier=folders,
                 labels=labels[item.path],
@@ -307,7 +302,7 @@ def _drop_copies(
         if log.run
     }
     has_tables = any(isinstance(key, str) for key in converted)
-    read_options = ReadOptions(scorer=options.scorer, columns=options.columns)
+    read_options = ReadOptions(scorer=options.table.scorer, columns=options.columns)
     distinct: list[_Candidate] = []
     first_of: dict[LogIdentity, Path] = {}
     left_out: list[Note] = []
@@ -359,7 +354,7 @@ def _label_folders(manifests: Mapping[Path, Manifest | None], options: _Options)
     """Return the labels of models of each run folder that change, so that models at other settings are kept apart."""
     if len(manifests) < 2:
         return {path: {} for path in manifests}
-    labels = label_run_models(list(manifests.values()), benchmark=options.benchmark)
+    labels = label_run_models(list(manifests.values()), benchmark=options.table.benchmark)
     differences: list[Note] = []
     first_of: dict[str, tuple[Path, str]] = {}
     pooled: dict[str, tuple[Path, Manifest]] = {}
@@ -565,7 +560,7 @@ def _has_results(path: Path, options: _Options) -> bool:
     if path.stat().st_size > _MOST_JSON:
         return False
     try:
-        content = describe_table(path, options.for_table())
+        content = describe_table(path, options.table)
     except InputError:
         return False
     return not content.needs_scores or "target" in content.columns
@@ -575,9 +570,7 @@ def _open_table_source(
     table: str | Path | FrameLike, options: _Options, path: str | None = None, *, is_optional: bool = False
 ) -> TableSource:
     """Return a file or a frame as a source, read with the options of all sources."""
-    return TableSource(
-        table, options.for_table(), path=path, most_generations=options.generations, is_optional=is_optional
-    )
+    return TableSource(table, options.table, path=path, most_generations=options.generations, is_optional=is_optional)
 
 
 def _find_logs(path: Path) -> list[_Candidate] | None:

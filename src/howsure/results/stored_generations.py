@@ -29,38 +29,13 @@ from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["GenerationNames", "StoredGeneration", "StoredGenerations"]
+__all__ = ["StoredGeneration", "StoredGenerations"]
 
 #: Number of rows of a log that are converted to Arrow at a time.
 _BATCH = 20_000
 #: Columns from which kinds are computed.
 _LIGHT = (*KEY, "score", "status", "answer", "error")
 _PLACE = "place"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GenerationNames:
-    """Names by which generations are selected; an empty tuple selects all.
-
-    Attributes
-    ----------
-    benchmark, model, question, variant
-        Names as commands print them. A model is its label, such as ``"m (temperature=0)"``.
-
-    Examples
-    --------
-    >>> GenerationNames(model=("m",)).given()
-    {'model': ('m',)}
-    """
-
-    benchmark: tuple[str, ...] = ()
-    model: tuple[str, ...] = ()
-    question: tuple[str, ...] = ()
-    variant: tuple[str, ...] = ()
-
-    def given(self) -> dict[str, tuple[str, ...]]:
-        """Return the names of each column for which there are any."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name)}
 
 
 @dataclass(frozen=True)
@@ -110,7 +85,8 @@ class StoredGenerations:
     sources
         Run folders and logs.
     names
-        The names of the generations.
+        The names that are selected of each of benchmark, model, question and variant, as commands print them; of a
+        column that is not there, all.
     only
         The kinds that are selected; empty for all.
 
@@ -121,7 +97,7 @@ class StoredGenerations:
     """
 
     sources: Sequence[RunSource | LogSource]
-    names: GenerationNames = field(default_factory=GenerationNames)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     only: tuple[GenerationKind, ...] = ()
 
     def count(self) -> dict[GenerationKind, int]:
@@ -202,7 +178,7 @@ class StoredGenerations:
     @cached_property
     def _parts(self) -> tuple[_Part, ...]:
         """The kinds of the generations of each source that have the names."""
-        names_seen: dict[str, set[str]] = {name: set() for name in self.names.given()}
+        names_seen: dict[str, set[str]] = {name: set() for name in self.names}
         parts = []
         for source in self.sources:
             # Whether a generation without an answer is unparsed is known only when all rows have been read.
@@ -220,7 +196,7 @@ class StoredGenerations:
                 places.append(own[is_named.to_numpy(zero_copy_only=False)])
                 before += len(table)
             parts.append(_Part(source, np.concatenate(either[keeps]), np.concatenate(places)))
-        for column, wanted in self.names.given().items():
+        for column, wanted in self.names.items():
             for name in wanted:
                 if name not in names_seen[column]:
                     raise UnknownNameError(column, name, names_seen[column])
@@ -246,9 +222,10 @@ class StoredGenerations:
             source.scorer is None and source.most_generations is None and not source.earlier and not source.labels
         )
         benchmarks = (source.manifest() or {}).get("benchmarks")
-        if len(self.names.question) != 1 or not is_whole or not isinstance(benchmarks, dict) or len(benchmarks) != 1:
+        questions = self.names.get("question", ())
+        if len(questions) != 1 or not is_whole or not isinstance(benchmarks, dict) or len(benchmarks) != 1:
             return None
-        [question], [benchmark] = self.names.question, benchmarks
+        [question], [benchmark] = questions, benchmarks
         return lookup.find_generations(source.path, benchmark, question, columns=columns)
 
     def _match(self, table: pa.Table, names_seen: Mapping[str, set[str]]) -> pa.Array:
@@ -257,7 +234,7 @@ class StoredGenerations:
         from pyarrow import compute
 
         is_named = pa.array(np.ones(len(table), bool))
-        for name, own in self.names.given().items():
+        for name, own in self.names.items():
             names_seen[name].update(compute.unique(table[name]).to_pylist())
             column = table[name].combine_chunks()
             is_named = compute.and_(is_named, compute.is_in(column, value_set=pa.array(own, pa.string())))

@@ -248,9 +248,6 @@ class _Naming:
         names form a grid with all that else differs.
         """
         split = [split_run(value) for value in values]
-        groups = _group(split)
-        if "" not in groups and all(len(of) == 1 for of in groups.values()) and len({n for _, n in split}) > 1:
-            split = [(value, ()) for value in values]  # no name has two numbers
         numbered = [_NUMBERED.fullmatch(base) for base, _ in split]
         if len(set(values)) > 1 and "generation" not in str(self._layout) and all(m and m[2] == "_" for m in numbered):
             bare = [(match[1], (int(match[3]),)) for match in numbered if match]
@@ -275,8 +272,6 @@ class _Naming:
                 if any(not 0 <= one < len(file.parts) for one in own):
                     raise InputError(f"there is no part {given} of the path", where=file.path, remedy="change --map")
                 texts = [(file.parts if role == "generation" else self._parts[i])[one] for one in own]
-                if role != "generation" and self._layout.get("generation") == given:
-                    texts = [match[1] if (match := _NUMBERED.fullmatch(text)) else text for text in texts]
                 named[i] |= {role: "/".join(texts)} if own else {}
         if "path" in self._layout:
             for names, own_names in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
@@ -471,9 +466,6 @@ class _Naming:
             runs = [self._runs[i] for i in members]
             if all(runs) and len(set(runs)) == len(runs) and not axes:
                 continue
-            if any(self._models[i] for i in members):  # the user said that they are of one model
-                self._notes.append(Note("files-are-pooled", n=len(members), facts={"model": name}))
-                continue
             one, other = (self._files[i] for i in members[:2])
             what = (
                 f"{len(members)} files have scores of {name} on the same questions, such as {one.path} and {other.path}"
@@ -505,8 +497,6 @@ class _Naming:
             )
             given |= {"generation": self._opaque[0]} if max(cells.values()) > 1 else {}
         layouts = self._compose_layouts(list(axes), () if self._divided & axes.keys() else roles)
-        if not layouts and axes and "generation" in given:
-            layouts = [{role: next(iter(axes))} for role in _ROLES]
         commands = [["--map", _write_layout({**given, **layout})] for layout in layouts]
         if not commands:
             commands = [["--as-benchmark", self._find_constant()]]
@@ -539,9 +529,6 @@ class _Naming:
             layouts.append(dict(zip(way, parts, strict=True)) if is_whole else {"path": path})
         if not layouts and roles and parts:
             layouts = [{role: list(parts)} for role in roles]
-        elif not layouts and len(parts) > 1:
-            layouts = [{"model": list(parts[:-1]), "benchmark": parts[-1]}]
-            layouts += [{"benchmark": parts[0], "model": list(parts[1:])}]
         return layouts
 
 
