@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from howsure.api import judged_results
 from howsure.api.result_selection import (
     check_two_models,
@@ -97,6 +99,8 @@ def score(
         A row per benchmark and model: ``score``, ``se``, the limits ``low`` and ``high``, and the errors by source,
         ``se_prediction`` and ``se_data``. With `borrow` the plain score stands beside the borrowed one, with
         `calibrate` the judge's. Where a judge gave several verdicts on a completion, ``se_judge`` is what they add.
+        ``unparsed`` is the share of answers that could not be read and score 0; where it is above .5 %,
+        ``score_bound`` is the score with all of them right.
 
     Raises
     ------
@@ -151,8 +155,10 @@ def score(
         return judged_results.calibrate_scores(data, calibrate, method=calibration, level=level)
     if borrow is None:
         results = judged_results.open_judged(data)
+        benchmarks = to_cells(data if results is None else results)
+        _warn_of_unparsed(benchmarks)
         scored = _for_each(
-            to_cells(data if results is None else results),
+            benchmarks,
             lambda cells: score_statistics.score_with_missing(
                 cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=method)
             ),
@@ -212,7 +218,10 @@ def compare(
     Results
         A row per benchmark: ``difference``, ``se``, ``low``, ``high``, ``p_value``, the errors by source, and
         ``detectable``, the smallest difference that so many questions detect with a power of 0.8. Without pairing,
-        ``variance_ratio`` says how many times as many questions the same error takes.
+        ``variance_ratio`` says how many times as many questions the same error takes. ``verdict`` is
+        ``"distinguishable"`` where the p-value is below 1 - level, or else ``"not distinguishable"``; it is
+        ``"undecided"`` where more than .5 % of the answers of a model could not be read, and the test does not say the
+        same with all of them right, for either model and for both (``score_bound_a``, ``score_bound_b``).
 
     Raises
     ------
@@ -250,6 +259,7 @@ def compare(
         return judged_results.calibrate_difference(data, a, b, calibrate, method=calibration, level=level)
     benchmarks = to_cells(data)
     both = select_with_models(benchmarks, (a, b))
+    _warn_of_unparsed([cells.select(list({a: 0, b: 0})) for cells in both])
     if a != b:
         _warn_of_equal_results(both, a, b)
     if not paired:
@@ -258,7 +268,13 @@ def compare(
             raise InputError(f"{what} without pairing", where="compare", remedy="leave one of them out")
         return _for_each(both, lambda cells: comparisons.compare_unpaired(cells, a, b, claim=claim, level=level))
     if borrow is None:
-        return _for_each(both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method))
+        compared = _for_each(
+            both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method)
+        )
+        if undecided := compared["benchmark"][compared["verdict"] == "undecided"].tolist():
+            facts = {"a": a, "b": b, "names": list_first(undecided)}
+            warn(Note("undecided-by-unparsed", benchmarks=tuple(undecided), facts=facts), stacklevel=2)
+        return compared
     references = to_cells(borrow)
 
     def compare_borrowed(cells: Cells) -> Result:
@@ -266,6 +282,18 @@ def compare(
         return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=method)
 
     return _for_each(both, compare_borrowed)
+
+
+def _warn_of_unparsed(benchmarks: Iterable[Cells]) -> None:
+    """Say of each benchmark how many answers of which models are unread, where scores are given with a bound."""
+    for cells in benchmarks:
+        models = [model for model, is_bounded in zip(cells.models, cells.is_bounded, strict=True) if is_bounded]
+        if models and cells.unparsed is not None:
+            worst = int(np.nanargmax(cells.unparsed_share))
+            facts = {"models": list_first(models), "model": cells.models[worst]}
+            facts["share"] = f"{cells.unparsed_share[worst]:.1%}"
+            n = int(cells.unparsed[cells.is_bounded].sum())
+            warn(Note("unparsed-bound", benchmarks=(cells.benchmark,), n=n, facts=facts), stacklevel=3)
 
 
 def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:

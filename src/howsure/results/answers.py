@@ -359,8 +359,8 @@ def count_unparsed(sources: Sequence[Source], cubes: Iterable[Cube]) -> dict[str
     counts: dict[str, IntArray] = {}
     for cube, cell_counts in _count_in_cubes(sources, cubes):
         counts[cube.benchmark] = np.zeros(cube.n.shape, np.int64)
-        for place, answer, count in cell_counts:
-            if answer is None:
+        for place, _, is_unparsed, count in cell_counts:
+            if is_unparsed:
                 counts[cube.benchmark][place] += count
     return counts
 
@@ -385,7 +385,7 @@ def count_variant_answers(sources: Sequence[Source], cubes: Iterable[Cube]) -> d
     for cube, cell_counts in _count_in_cubes(sources, [cube.drawn for cube in cubes]):
         index: dict[str, int] = {}
         n, places = np.zeros(cube.n.shape, np.int64), []
-        for place, answer, count in cell_counts:
+        for place, answer, _, count in cell_counts:
             n[place] += count
             if answer is not None:
                 places.append((*place, index.setdefault(answer, len(index)), count))
@@ -398,8 +398,8 @@ def count_variant_answers(sources: Sequence[Source], cubes: Iterable[Cube]) -> d
 
 def _count_in_cubes(
     sources: Sequence[Source], cubes: Iterable[Cube]
-) -> Iterator[tuple[Cube, list[tuple[tuple[int, int, int], str | None, int]]]]:
-    """Yield each cube without nested variants, with place, answer and number of its scored generations.
+) -> Iterator[tuple[Cube, list[tuple[tuple[int, int, int], str | None, bool, int]]]]:
+    """Yield each cube without nested variants: place, answer, whether it is unparsed, and number of scored rows.
 
     Nothing is yielded where a source keeps no answers or was sampled in stages.
     """
@@ -409,18 +409,31 @@ def _count_in_cubes(
     tables = [_read_scored_rows(source) for source in sources]
     if not tables or any(table is None for table in tables):
         return
-    columns = ["benchmark", "model", "question", "variant", "answer"]
-    scored = [table.filter(compute.is_valid(table["score"])).select(columns) for table in tables if table is not None]
+    columns = ["benchmark", "model", "question", "variant", "answer", "unparsed"]
+    marked = [table.append_column("unparsed", _find_unparsed(table)) for table in tables if table is not None]
+    scored = [table.filter(compute.is_valid(table["score"])).select(columns) for table in marked]
     counts = pa.concat_tables(scored).group_by(columns).aggregate([([], "count_all")])
     cell_counts = list(zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True))
     for cube in (one for one in cubes if not one.nested):
         axes = [{name: i for i, name in enumerate(names)} for names in (cube.models, cube.questions, cube.variants)]
         own = [
-            ((axes[0][model], axes[1][question], axes[2][variant]), answer, count)
-            for benchmark, model, question, variant, answer, count in cell_counts
+            ((axes[0][model], axes[1][question], axes[2][variant]), answer, is_unparsed, count)
+            for benchmark, model, question, variant, answer, is_unparsed, count in cell_counts
             if benchmark == cube.benchmark and model in axes[0] and question in axes[1] and variant in axes[2]
         ]
         yield cube, own
+
+
+def _find_unparsed(table: pa.Table) -> pa.ChunkedArray:
+    """Return which rows score 0 because no answer was read; a refusal and an empty completion are none of them."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    unparsed = compute.and_(compute.equal(table["score"], 0).fill_null(False), compute.is_null(table["answer"]))
+    if "status" not in table.column_names:
+        return unparsed
+    without = compute.is_in(table["status"], value_set=pa.array(WITHOUT_ANSWER))
+    return compute.and_(unparsed, compute.invert(without))
 
 
 def _read_scored_rows(source: Source) -> pa.Table | None:

@@ -16,7 +16,7 @@ from howsure.rows.to_cells import keep_first_rows
 from howsure.store import database, manifest, responses, scorer_files
 from howsure.store import manifest as manifests
 from howsure.store.lookup import read_clusters
-from howsure.store.schema import KEY, UNSCORED
+from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,6 +169,8 @@ class RunSource:
             of = "" if self.scorer is None else f" by {self.scorer}"
             self._note(Note("unscored-completions", n=number, facts={"of": of, "remedy": remedy}))
         names = [name for name in _COLUMNS if name != "answer" or has_answers(table)]
+        if set(compute.unique(table["status"]).to_pylist()) & set(WITHOUT_ANSWER):
+            names.append("status")  # refusals are not unparsed
         table = keep_first_rows(table.select(names), self.most_generations, str(self.path))
         return self._add_clusters(table)
 

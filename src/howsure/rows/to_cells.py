@@ -32,6 +32,7 @@ from howsure.rows.formats import open_database
 from howsure.stats.core.cells import MOST_OUTCOMES, Cells
 from howsure.stats.core.cube import Cube
 from howsure.store.manifest import Plans
+from howsure.store.schema import WITHOUT_ANSWER
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -356,7 +357,10 @@ def group_cells(rows: Rows, by: Sequence[str], where: str, *, required: Sequence
         score = nw.col("score").cast(nw.Float64)
         terms = {"total": score, "total_sq": score * score}
         if "answer" in names:
-            terms["unparsed"] = (~score.is_null() & nw.col("answer").is_null()).cast(nw.Int64)
+            is_unparsed = (score == 0).fill_null(value=False) & nw.col("answer").is_null()
+            if "status" in names:
+                is_unparsed &= ~nw.col("status").is_in(WITHOUT_ANSWER).fill_null(value=False)
+            terms["unparsed"] = is_unparsed.cast(nw.Int64)
         if pooled == {"generation"}:
             marks = _build_mark_terms(rows, score)
         rows_with_terms = rows.with_columns(**terms, **marks)

@@ -107,6 +107,15 @@ def test_some_of_both():
     )
 
 
+@pytest.mark.parametrize(("n_unparsed", "says_so"), [(0, False), (3, False), (20, True)])
+def test_verdict_that_depends_on_answers_that_could_not_be_read(n_unparsed, says_so):
+    # b scores 0 throughout; with 20 of its 40 answers right it would score what a does.
+    unparsed = np.array([[0] * 40, [1] * n_unparsed + [0] * (40 - n_unparsed)])
+    text = verdict(cells([[[1], [0]] * 20, [[0]] * 40], unparsed=unparsed))
+    assert "It is distinguishable from the other model." in text
+    assert text.endswith("Against 1 model this depends on answers that could not be read.") == says_so
+
+
 def test_highest_score_on_fewer_questions_may_lose_the_common_ones():
     # a answers 40 easy questions (38 right) and 20 that b also answers (all wrong there, b all but two right).
     easy, common = 200, 20
@@ -134,7 +143,10 @@ def test_warnings_count_what_is_missing_failed_and_unparsed():
     assert (
         told[0] == "3 generations have no score (23.08% of those in the data) and are left out, not scored 0."
     )  # 3 of 13
-    assert told[1] == "No answer could be extracted from 1 generation (10.00% of those scored); it scores 0."
+    assert told[1] == (  # a: (1/2 + 1)/2 as it is, and 1 with the unread answer right
+        "No answer could be extracted from 1 generation (10.00% of those scored); it scores 0. "
+        "With all of them right, scores would be higher: a 1.000 in place of 0.750."
+    )
     assert "of all pairs of a model and a question, 16.67% are without a score." in told[2]  # 1 of 6 cells
     assert told[2].startswith("1 model did not answer every question")
     assert told[3].startswith("Only 3 questions: ")

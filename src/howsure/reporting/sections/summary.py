@@ -14,7 +14,7 @@ import numpy as np
 
 from howsure.reporting.formatting import format_count, format_level, format_number, is_or_are, join_names
 from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference
-from howsure.stats.core.cells import Cells, FloatArray, group_equal_models
+from howsure.stats.core.cells import Cells, FloatArray, group_equal_models, mean_where
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.text_table import choose_row_decimals
@@ -135,6 +135,8 @@ def describe_verdict(
     compared = compare_with_reference(pairs, first, chosen_by_scores=True)
     each = "common prompt" if claim_over_prompts else "common question"
     text += f" {_describe_rivals(compared, scores, each, is_tied=len(top) > 1)}"
+    if undecided := int(np.sum(pairs.verdict[compared.rows] == "undecided")):
+        text += f" Against {format_count(undecided, 'model')} this depends on answers that could not be read."
     return f"{text} Intervals and tests are for {claim_over_prompts}." if claim_over_prompts else text
 
 
@@ -187,6 +189,18 @@ def _name_with_count(compared: ReferenceComparisons, model: str, each: str) -> s
     return f"{model} ({format_count(common, each)})" if is_few else model
 
 
+def _describe_unparsed(cells: Cells, unparsed: int) -> str:
+    """Return how many answers could not be read, and the scores that models would have with all of them right."""
+    share = f"{unparsed / max(int(cells.n.sum()), 1):.2%} of those scored"
+    text = f"No answer could be extracted from {format_count(unparsed, 'generation')} ({share}); "
+    text += "it scores 0." if unparsed == 1 else "they score 0."
+    if not (cells.unit and np.any(cells.is_bounded)):
+        return text
+    columns = (cells.models, mean_where(cells.mean, cells.answered), cells.unparsed_share, cells.is_bounded)
+    bounds = [f"{m} {s + u:.3f} in place of {s:.3f}" for m, s, u, b in zip(*columns, strict=True) if b]
+    return f"{text} With all of them right, scores would be higher: {join_names(bounds)}."
+
+
 def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_section: bool = False) -> Iterator[str]:
     """Yield warnings about the data.
 
@@ -210,11 +224,7 @@ def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_secti
         what = f"{format_count(failed, 'generation')} {'has' if failed == 1 else 'have'} no score"
         yield f"{what} ({share}) and {is_or_are(failed)} left out, not scored 0."
     if cells.unparsed is not None and (unparsed := int(cells.unparsed.sum())):
-        share = f"{unparsed / max(scored, 1):.2%} of those scored"
-        yield (
-            f"No answer could be extracted from {format_count(unparsed, 'generation')} ({share}); "
-            f"{'it scores' if unparsed == 1 else 'they score'} 0."
-        )
+        yield _describe_unparsed(cells, unparsed)
     missing = ~answered[active]
     if np.any(missing):
         yield (

@@ -265,9 +265,59 @@ class Comparison(Result):
         tail: FloatArray = special.betainc(n - low, low + 1, 0.5)
         return np.where(2 * low == n, 1.0, np.minimum(2 * tail, 1))
 
+    @cached_property
+    def _if_unparsed_right(self) -> tuple[Comparison, ...]:
+        """The pairs with the unread answers of a, of b, and of both scored 1; none without bounds."""
+        if not (self.unit and np.any(self._is_bounded)):
+            return ()
+        M = len(self.models)
+        right = self.cells.count_unparsed_as_right()
+        both = self.cells + replace(right, models=tuple(f"{model}\0" for model in self.models))
+        corners = ((self.a + M, self.b), (self.a, self.b + M), (self.a + M, self.b + M))
+        return tuple(replace(self, **_fields(both, a, b, self.claim, self.level, self.method)) for a, b in corners)
+
+    @property
+    def _is_bounded(self) -> NDArray[np.bool_]:
+        """Whether the score of a model of the pair is given with its bound, shape (P,)."""
+        return np.asarray((self.cells.is_bounded[self.a] | self.cells.is_bounded[self.b]) & (self.a != self.b))
+
+    @property
+    def p_verdict(self) -> FloatArray:
+        """The p-values that decide, shape (P,)."""
+        return self.interval().p_value
+
+    @cached_property
+    def verdict(self) -> NDArray[np.object_]:
+        """What the test says of each pair, shape (P,).
+
+        "distinguishable" where p is below 1 - level, and "not distinguishable" or "not testable" where it is not.
+        "undecided" where more than `MOST_UNPARSED` of the answers of a model are unread and this depends on them: each
+        model stands at its score s and at s + u, with every unread answer right, and the four cases do not agree, or
+        cannot be computed because scores are not in [0, 1].
+        """
+        p = self.p_verdict
+        words = np.array(["not testable", "not distinguishable", "distinguishable"], dtype=object)
+        signs = [
+            np.where(np.isnan(p), np.nan, np.sign(one.difference) * (one.p_verdict < 1 - self.level))
+            for one in (self, *self._if_unparsed_right)
+        ]
+        verdict = words[np.where(np.isnan(p), 0, np.where(signs[0] != 0, 2, 1))]
+        agree = np.all([sign == signs[0] for sign in signs], axis=0) & self.unit
+        return np.asarray(np.where(agree | ~self._is_bounded | np.isnan(p), verdict, "undecided"))
+
+    def text_columns(self) -> Columns:
+        """Return the columns, without bounds and verdict where no score needs a bound."""
+        hidden = set() if np.any(self._is_bounded) else {"score_bound_a", "score_bound_b", "verdict"}
+        return {name: values for name, values in self._columns.items() if name not in hidden}
+
     def columns(self) -> Columns:
         """Return one row per pair."""
         between = self.interval()
+        bounds = np.full((2, len(self.a)), np.nan)
+        if self._if_unparsed_right:
+            first = self._if_unparsed_right[2]
+            for bound, score, own in zip(bounds, (first.score_a, first.score_b), (self.a, self.b), strict=True):
+                bound[:] = np.where(self.cells.is_bounded[own], score, np.nan)
         names = np.array(self.models, dtype=object)
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         rows = len(self.a)
@@ -279,12 +329,15 @@ class Comparison(Result):
             n_questions=self.n_questions,
             score_a=self.score_a,
             score_b=self.score_b,
+            score_bound_a=bounds[0],
+            score_bound_b=bounds[1],
             difference=self.difference,
             se=np.sqrt(self.variance),
             low=between.low,
             high=between.high,
             z=np.where(self.variance > 0, compute_normal_score(between), np.nan),
             p_value=between.p_value,
+            verdict=self.verdict,
             se_total=np.sqrt(self.total / N),
             se_data=np.sqrt(np.maximum(self.data, 0) / N),
             se_prediction=np.sqrt(self.prediction / N),
@@ -382,6 +435,11 @@ class Pairs(Comparison):
     def p_holm(self) -> FloatArray:
         """Holm-adjusted p-values over all pairs."""
         return holm(self.interval().p_value)
+
+    @property
+    def p_verdict(self) -> FloatArray:
+        """The p-values that decide, shape (P,)."""
+        return self.p_holm
 
     @cached_property
     def q_bh(self) -> FloatArray:

@@ -22,6 +22,7 @@ __all__ = [
     "ARRAYS",
     "GREEDY_SUFFIX",
     "MOST_OUTCOMES",
+    "MOST_UNPARSED",
     "Cells",
     "FloatArray",
     "IntArray",
@@ -66,6 +67,8 @@ _LARGEST_SCORE = 1e50
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 #: Rounding that a sum of scores may leave, per score.
 _SLACK = 1e-9
+#: Share of unread answers above which a score is given with its bound.
+MOST_UNPARSED = 0.005
 #: Arrays of a `Cells`, shape (M, N); those after the sums may be None.
 ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum", "outcomes")
 #: Generations of a cell whose scores `outcomes` can hold.
@@ -255,6 +258,32 @@ class Cells:
         """Mean score p of each cell, shape (M, N); NaN if there is none."""
         mean: FloatArray = np.divide(self.total, self.n, out=np.full(self.n.shape, np.nan), where=self.answered)
         return mean
+
+    @cached_property
+    def unparsed_share(self) -> FloatArray:
+        """Share u of unread answers, which score 0, as the mean over questions, shape (M,); NaN where it is unknown."""
+        if self.unparsed is None:
+            return np.full(len(self.models), np.nan)
+        return mean_where(np.minimum(self.unparsed, self.n - self.total) / np.maximum(self.n, 1), self.answered)
+
+    @property
+    def is_bounded(self) -> NDArray[np.bool_]:
+        """Whether so many answers of a model are unread that its score is given with its bound, shape (M,)."""
+        return np.asarray(self.unparsed_share > MOST_UNPARSED)
+
+    def count_unparsed_as_right(self) -> Cells:
+        """Return the cells with a score of 1, in place of 0, for every unread answer; for scores in [0, 1]."""
+        more = np.zeros(self.n.shape) if self.unparsed is None else np.minimum(self.unparsed, self.n - self.total)
+        all_right = (more > 0) & (self.total + more >= self.n)
+        return replace(
+            self,
+            total=self.total + more,
+            total_sq=self.total_sq + more,
+            minimum=None if self.minimum is None else np.where(all_right, 1, self.minimum),
+            maximum=None if self.maximum is None else np.where(more > 0, 1, self.maximum),
+            unparsed=None,
+            outcomes=None,
+        )
 
     def count_variants(self, model: str) -> int:
         """Return the number of variants under which a model has a score; where it is not known, that of all models."""

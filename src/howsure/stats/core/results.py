@@ -244,6 +244,11 @@ class Results(Result):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
 
+    def text_columns(self) -> Columns:
+        """Return the columns that a part prints."""
+        printed = {name for part in self.parts for name in part.text_columns()}
+        return {name: values for name, values in self._columns.items() if name in printed}
+
     def __str__(self) -> str:
         return format_table(self.text_columns(), find_printed_width())
 

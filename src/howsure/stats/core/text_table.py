@@ -27,7 +27,8 @@ _SCORES = frozenset(
         *("effect", "error", "gap", "greedy", "high", "high_all", "high_difference", "high_paired", "high_prediction"),
         *("judge_difference", "judge_score", "low", "low_all", "low_difference", "low_paired", "low_prediction"),
         *("margin", "mean", "mean_score", "our_score", "sampled", "score", "score_a", "score_b", "score_baseline"),
-        *("score_high", "score_low", "score_of_all", "score_plain", "share", "their_score", "width", "worst"),
+        *("score_bound", "score_bound_a", "score_bound_b", "score_high", "score_low", "score_of_all", "score_plain"),
+        *("share", "their_score", "width", "worst"),
     }
 )
 #: Most decimals of an error; a smaller one is written with an exponent.
@@ -51,8 +52,18 @@ _PRIORITY = (
         "rank",
         "mean",
     ),
-    *("score", "greedy", "sampled", "difference", "low", "high", "agreement", "agreement_low", "agreement_high"),
-    *("n_missing", "se", "se_assured", "se_difference", "p_holm", "p_value"),
+    *("score", "score_bound", "greedy", "sampled", "verdict", "difference", "low", "high"),
+    *(
+        "agreement",
+        "agreement_low",
+        "agreement_high",
+        "n_missing",
+        "se",
+        "se_assured",
+        "se_difference",
+        "p_holm",
+        "p_value",
+    ),
     *("detectable", "rank_low", "rank_high", "p_best", "n_questions", "n_variants", "n_generations", "calls"),
 )
 #: Characters that a column of names takes at least, and one of numbers.
@@ -62,7 +73,7 @@ _MIN_NAME_WIDTH = 7
 #: What a table is printed for: these columns are left out last.
 _MAIN = frozenset(
     {
-        *("rank", "mean", "score", "greedy", "sampled", "difference", "low", "high"),
+        *("rank", "mean", "score", "score_bound", "greedy", "sampled", "verdict", "difference", "low", "high"),
         *("agreement", "agreement_low", "agreement_high", "rank_low", "rank_high"),
     }
 )

@@ -151,6 +151,20 @@ class Scores(Result):
             share: FloatArray = np.clip(1 - sampling / self.variance, 0, 1)
         return share
 
+    @property
+    def score_bound(self) -> FloatArray:
+        """Score if every unread answer were right, shape (M,); NaN where at most `MOST_UNPARSED` are unread.
+
+        NaN, too, for scores outside [0, 1], of which a right answer has no known score.
+        """
+        is_known = self.cells.is_bounded & self.unit
+        return np.where(is_known, self.score + self.cells.unparsed_share, np.nan)
+
+    def text_columns(self) -> Columns:
+        """Return the columns, without the bound where no score needs one."""
+        hidden = set() if np.any(self.cells.is_bounded) else {"score_bound", "unparsed"}
+        return {name: values for name, values in self._columns.items() if name not in hidden}
+
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
         level = self.level if level is None else level
@@ -233,6 +247,8 @@ class Scores(Result):
             n_questions=self.n_questions,
             n_generations=self.n_generations,
             score=self.score,
+            score_bound=self.score_bound,
+            unparsed=self.cells.unparsed_share,
             se=np.sqrt(self.variance),
             low=between.low,
             high=between.high,
