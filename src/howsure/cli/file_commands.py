@@ -230,7 +230,13 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
     "--override", type=PATH, metavar="VERDICTS", help="Take the right answers of howsure review for wrong targets."
 )
 @click.option("--judge", type=PATH, metavar="FILE", help="Let a model judge: a YAML file with the keys of judge.")
-@click.option("--retry", type=click.Choice(["failed"]), help="With --judge: ask again for verdicts that failed.")
+@click.option(
+    "--unparsed-by",
+    type=PATH,
+    metavar="FILE",
+    help="Let such a model judge only what could not be read, by --scorer or as stored; all else keeps its score.",
+)
+@click.option("--retry", type=click.Choice(["failed"]), help="With a judge: ask again for verdicts that failed.")
 @add_unsafe_code
 @add_level
 @add_format
@@ -247,6 +253,7 @@ def rescore(
     each: bool,
     override: Path | None,
     judge: Path | None,
+    unparsed_by: Path | None,
     retry: str | None,
     level: float,
     form: OutputFormat,
@@ -258,21 +265,14 @@ def rescore(
     """
     from howsure.export import conversion
 
-    if (scorer is None) == (judge is None):
-        raise InputError("give either --scorer or --judge", remedy="such as --scorer numeric, or --judge judge.yaml")
+    if (judge is not None) + (scorer is not None or unparsed_by is not None) != 1:
+        remedy = "such as --scorer numeric, or --judge judge.yaml; --scorer and --unparsed-by can be given together"
+        raise InputError("give one of --scorer, --judge and --unparsed-by", remedy=remedy)
+    if override is not None and scorer is None:
+        raise InputError("--override is for --scorer, not for a judge", remedy="remove one of them")
     inputs = CommandInputs(paths, columns=parse_columns(columns), benchmark=benchmark, model=model, scale=scale)
     code = 0
-    if judge is not None:
-        if override is not None:
-            raise InputError("--override is for --scorer, not for --judge", remedy="remove one of them")
-        from howsure.sample.judge_config import load_judge
-
-        code, name, result, folders = conversion.judge_sources(
-            inputs.results, load_judge(judge), output, retry=retry is not None, level=level
-        )
-        scorer = name.partition("@")[0]
-    else:
-        assert scorer is not None
+    if scorer is not None:
         from howsure.api.result_selection import read_corrections
 
         find_targets = None if override is None else read_corrections(override)
@@ -280,6 +280,21 @@ def rescore(
             inputs.results, scorer, output, level=level, base=base, find_targets=find_targets
         )
         scorer += "" if override is None else "+corrected"
+    if (file := judge or unparsed_by) is not None:
+        from howsure.judging.judge_run import STORED
+        from howsure.results.evaluations import read
+        from howsure.sample.judge_config import load_judge
+
+        code, name, result, folders = conversion.judge_sources(
+            inputs.results if scorer is None else read(folders),
+            load_judge(file),
+            output if scorer is None else None,
+            unparsed_of=None if judge else scorer or STORED,
+            retry=retry is not None,
+            level=level,
+        )
+        scorer = name.partition("@")[0]
+    assert scorer is not None
     if result.parts:
         print_result(result.of("disagreements") if each else result, form)
     for folder in folders if form in TEXT_FORMATS else ():

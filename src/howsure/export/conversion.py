@@ -157,7 +157,13 @@ def rescore_sources(
 
 
 def judge_sources(
-    results: Evaluations, judge: JudgeConfig, output: Path | None, *, retry: bool = False, level: float = 0.95
+    results: Evaluations,
+    judge: JudgeConfig,
+    output: Path | None,
+    *,
+    unparsed_of: str | None = None,
+    retry: bool = False,
+    level: float = 0.95,
 ) -> tuple[int, str, Results, list[Path]]:
     """Let a model judge the completions of run folders and logs.
 
@@ -167,6 +173,8 @@ def judge_sources(
         As for `rescore_sources`.
     judge
         The judge.
+    unparsed_of
+        Scorer whose unparsed completions alone are judged; None judges all completions.
     retry
         Ask again for verdicts whose requests failed in earlier sessions.
 
@@ -191,7 +199,9 @@ def judge_sources(
     code, scorer = 0, ""
     for path in folders:
         with _removed_on_failure(path if is_new and path == output else None):
-            one, scorer = judge_folder(path, judge, BudgetConfig(), is_default=False, retry=retry)
+            one, scorer = judge_folder(
+                path, judge, BudgetConfig(), is_default=False, unparsed_of=unparsed_of, retry=retry
+            )
         code = max(code, one)
         if one != INTERRUPTED:
             parts += compare_scores(path, scorer, level=level).parts

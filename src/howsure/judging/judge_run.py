@@ -80,6 +80,8 @@ __all__ = [
 ]
 
 FOLDER = "judges"
+#: The scores in the rows of a run folder, where a judge reads only what is unparsed by them.
+STORED = "stored"
 COMPLETIONS = "completions.parquet"
 #: Number of replies without a readable verdict, the first ones, after which a judge is stopped.
 N_UNREADABLE = 20
@@ -119,6 +121,8 @@ class JudgedRun:
     unit_of: dict[CompletionKey, tuple[str, ...]] = field(repr=False)
     models: tuple[str, str] | None = None
     """The two models of a pairwise judge."""
+    unparsed_of: str | None = None
+    """Scorer whose unparsed completions alone are judged: NAME@VERSION, or `STORED`; None judges all completions."""
 
     @property
     def version(self) -> str:
@@ -139,7 +143,21 @@ class JudgedRun:
     @property
     def scorer(self) -> str:
         """The name of the scorer whose scores come from these verdicts."""
-        return f"judge:{self.judge.name}"
+        name = f"judge:{self.judge.name}"
+        return name if self.unparsed_of is None else f"{self.unparsed_of.partition('@')[0]}+{name}"
+
+    @property
+    def column(self) -> str:
+        """The scorer with its version: that of the judge, behind that of the scorer whose other scores are kept."""
+        of_scores = (self.unparsed_of or "").partition("@")[2]
+        return f"{self.scorer}@{of_scores}{'-' * bool(of_scores)}{self.version}"
+
+    def stream(self, path: Path, columns: Sequence[str]) -> Iterator[Response]:
+        """Yield the rows of the run folder, with the scores beside which the judge's stand."""
+        own = self.unparsed_of in {None, STORED}
+        names = [*KEY, *columns]
+        batches = responses.stream(path, names) if own else scorer_files.stream_rows(path, names, str(self.unparsed_of))
+        return responses.iterate_rows(batches)
 
     def build_benchmark(self) -> Benchmark:
         """Return the questions of the judge's run: one for each unit."""
@@ -173,8 +191,8 @@ class JudgedRun:
         )
 
 
-def build_units(path: Path, judge: JudgeConfig) -> JudgedRun:
-    """Return what a judge is to be shown of a run folder.
+def build_units(path: Path, judge: JudgeConfig, unparsed_of: str | None = None) -> JudgedRun:
+    """Return what a judge is to be shown of a run folder; with `unparsed_of` only what that scorer could not read.
 
     Completions of requests that failed, and refusals and empty ones, which score 0 without a judge, are left out.
 
@@ -186,17 +204,20 @@ def build_units(path: Path, judge: JudgeConfig) -> JudgedRun:
     prompt = load_prompt(judge)
     texts = read_prompt_texts(path)
     is_simulated = judge.model.kind == "simulated"
-    run = JudgedRun(judge, prompt, {}, {})
+    run = JudgedRun(judge, prompt, {}, {}, unparsed_of=unparsed_of)
     if prompt.is_pairwise:
+        if unparsed_of is not None:
+            what = "a pairwise judge gives no score of one completion"
+            raise InputError(what, where="--unparsed-by", remedy="name another template, such as correct")
         return _build_pairs(path, run, texts, is_simulated=is_simulated)
-    for key, completion, target in _stream_completions(path):
+    for key, completion, target in _stream_completions(path, run):
         text, own_target = texts.get((key[0], key[2], key[3]), ("", ""))
         reference = target or own_target
         unit = _build_unit(run, text, reference, {"completion": completion}, is_simulated=is_simulated)
         run.units.setdefault(unit.id, unit)
         run.unit_of[key] = (unit.id,)
     if not run.units:
-        what = "no completion can be judged"
+        what = "no completion can be judged" if unparsed_of is None else f"no completion is unparsed by {unparsed_of}"
         raise InputError(what, where=str(path), remedy="give a run folder, or logs that keep completions and questions")
     return run
 
@@ -210,12 +231,14 @@ def read_prompt_texts(path: Path) -> dict[tuple[str, str, str], tuple[str, str]]
     }
 
 
-def _stream_completions(path: Path) -> Iterator[tuple[CompletionKey, str, str | None]]:
-    """Yield key, completion and target of each row that a judge can score, sorted by key."""
-    for row in responses.iterate_rows(responses.stream(path, [*KEY, "status", "completion", "target", "error"])):
+def _stream_completions(path: Path, run: JudgedRun) -> Iterator[tuple[CompletionKey, str, str | None]]:
+    """Yield key, completion and target of each row that a judge is to score, sorted by key."""
+    for row in run.stream(path, ["score", "status", "answer", "completion", "target", "error"]):
         failed = row.status == "error" and not has_scoring_error(row.error)
-        if not failed and row.status not in WITHOUT_ANSWER and row.completion is not None and row.completion.strip():
-            yield row.key, row.completion, row.target
+        is_wanted = run.unparsed_of is None or (row.score == 0 and row.answer is None)
+        has_text = row.status not in WITHOUT_ANSWER and row.completion is not None and row.completion.strip()
+        if is_wanted and has_text and not failed:
+            yield row.key, str(row.completion), row.target
 
 
 def _read_question(messages: str) -> str:
@@ -267,7 +290,7 @@ def _build_pairs(
 ) -> JudgedRun:
     """Return each pair of completions of two models to the same prompt and generation, in both orders."""
     by_model: dict[str, dict[tuple[str, str, str, int], tuple[str, str | None]]] = {}
-    for (benchmark, model, question, variant, generation), completion, target in _stream_completions(path):
+    for (benchmark, model, question, variant, generation), completion, target in _stream_completions(path, run):
         by_model.setdefault(model, {})[benchmark, question, variant, generation] = completion, target
     names = run.judge.models or tuple(sorted(by_model))
     for name in run.judge.models or ():
@@ -299,6 +322,7 @@ def _build_pairs(
 def name_judge_folder(path: Path, run: JudgedRun) -> Path:
     """Return the folder of a judge's verdicts in a run folder."""
     name = "".join(c if c.isalnum() or c in "-_" else "-" for c in run.judge.name)[:40] or "judge"
+    name = name if run.unparsed_of is None else f"unparsed-{name}"
     return path / FOLDER / f"{name}-{run.version}"
 
 
@@ -370,20 +394,23 @@ def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> Judg
     """
     folder = name_judge_folder(path, run)
     verdicts = read_verdict_counts(folder)
-    _write_completions(folder, run)
+    if run.unparsed_of is None:  # what judges all completions can be calibrated
+        _write_completions(folder, run)
     scored = 0
 
     def rows() -> Iterator[RescoredRow]:
         nonlocal scored
-        for row in responses.iterate_rows(responses.stream(path, [*KEY, "status", "error", "created"])):
+        for row in run.stream(path, ["score", "status", "answer", "rule", "error", "created"]):
             judged = _score_row(run, row, verdicts)
-            scored += row.key in run.unit_of and judged.score is not None
-            yield judged
+            is_scored = row.key in run.unit_of and judged.score is not None
+            scored += is_scored
+            # What the judge cannot read either stays unparsed.
+            yield judged if is_scored or run.unparsed_of is None else RescoredRow.copy(row)
 
-    scorer_files.write_scores(path, run.scorer, run.version, rows())
+    scorer_files.write_scores(path, run.scorer, run.column.removeprefix(f"{run.scorer}@"), rows())
     if is_default:
         current = manifest.load(path)
-        msgspec.structs.replace(current, scorer=f"{run.scorer}@{run.version}").save(path)
+        msgspec.structs.replace(current, scorer=run.column).save(path)
     judged_units = [verdicts[unit] for unit in run.units if unit in verdicts]
     return JudgedScores(
         len(run.unit_of),
@@ -418,7 +445,7 @@ def _score_row(run: JudgedRun, row: Response, verdicts: Mapping[str, UnitVerdict
     for unit in units[:1]:
         counts |= verdicts[unit].counts
     answer = max(counts, key=lambda word: counts[word])
-    return RescoredRow.of_response(row, score, answer=answer, rule=run.scorer)
+    return RescoredRow.of_response(row, score, answer=answer, rule=run.scorer.rpartition("+")[2])
 
 
 def mean_score(counts: Mapping[str, int], choices: Mapping[str, float]) -> float | None:
@@ -440,7 +467,7 @@ def _write_completions(folder: Path, run: JudgedRun) -> None:
     columns["units"] = pa.array([list(units) for units in run.unit_of.values()], pa.list_(pa.string()))
     about = {
         "judge": run.judge.model.label,
-        "scorer": f"{run.scorer}@{run.version}",
+        "scorer": run.column,
         "choices": run.judge.choices,
         "models": run.models,
         "template": run.judge.name,
@@ -524,6 +551,7 @@ def judge_folder(
     budget: BudgetConfig,
     *,
     is_default: bool,
+    unparsed_of: str | None = None,
     retry: bool = False,
     stream: TextIO | None = None,
     lines: TextIO | None = None,
@@ -541,12 +569,16 @@ def judge_folder(
         Limits for verdicts, where the judge has none of its own.
     is_default
         Whether its scores become those of the run.
+    unparsed_of
+        Scorer whose unparsed completions alone are judged, or `STORED`; all others keep its scores.
     retry
         Ask again for verdicts that failed in earlier sessions: those of failed requests, and those that cannot be read.
     stream, lines, open_model
         As for `sample.run.run_experiment`.
     """
-    run = build_units(path, judge)
+    if unparsed_of not in {None, STORED}:
+        unparsed_of, _ = scorer_files.read_name_and_time(path, unparsed_of)
+    run = build_units(path, judge, unparsed_of)
     folder = name_judge_folder(path, run)
     has_readable = responses.is_run(folder) and any(one.counts for one in read_verdict_counts(folder).values())
     if judge.model.kind == "replay" and open_model is None:
@@ -588,7 +620,7 @@ def judge_folder(
         problems.append(f"{missing:,} of {result.n_completions:,} completions have no score by the judge")
     for problem in problems:
         print(f"howsure: judge {judge.model.label}: {problem}", file=stream or sys.stderr)
-    return code, f"{run.scorer}@{run.version}"
+    return code, run.column
 
 
 def _describe_forms(words: Sequence[str]) -> str:

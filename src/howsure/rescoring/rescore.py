@@ -181,10 +181,7 @@ def compare_scores(path: Path, scorer: str, *, level: float = 0.95, examples: in
     scored = iterate_rows(scorer_files.stream_rows(path, columns, scorer))
     for ours, row in zip(scored, iterate_rows(stream(path, old_columns)), strict=True):
         counter = counters[row.benchmark].setdefault(row.model, AgreementCounter(examples))
-        new = RescoredRow.of_response(
-            ours, ours.score, ours.status, answer=ours.answer, rule=ours.rule, error=ours.error
-        )
-        counter.add(new, row.score, row.answer, row.target or "", row.completion or "")
+        counter.add(RescoredRow.copy(ours), row.score, row.answer, row.target or "", row.completion or "")
     return Agreements(tuple(build_agreement(name, scorer, models, level=level) for name, models in counters.items()))
 
 

@@ -85,6 +85,8 @@ class RunSource:
         self.notes = self._read_notes()
         if self.scorer is not None and self.scorer.startswith("judge:"):
             self._note(Note("judge-opinion"))
+        elif self.scorer is not None and "+judge:" in self.scorer:
+            self._note(Note("judge-read-unparsed", facts={"scorer": self.scorer.partition("@")[0]}))
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:

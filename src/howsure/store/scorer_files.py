@@ -101,6 +101,11 @@ class RescoredRow(NamedTuple):
         """Return the score of a stored response."""
         return cls(*row.key, score, status, answer, rule, error, row.created)
 
+    @classmethod
+    def copy(cls, row: Response) -> Self:
+        """Return the score that a response has."""
+        return cls(*row.key, row.score, row.status, row.answer, row.rule, row.error, row.created)
+
 
 class _ScorerFile(NamedTuple):
     """A file of scores."""
