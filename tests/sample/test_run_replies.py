@@ -397,7 +397,7 @@ def test_a_text_completion_is_sent_as_one_text(tmp_path):
         _, (row,) = sample(tmp_path, base_url, "completions")
     assert (row["status"], row["score"], row["completion"]) == ("length", 1.0, SAID)
     (body,) = seen
-    assert body["prompt"] == "Number 0: 6 x 7?"
+    assert body["prompt"] == "Number 0: 6 x 7?\n\nEnd your reply with your answer in this form:\nAnswer: <answer>"
     assert body.keys() == {"model", "prompt", "max_tokens"}
 
 

@@ -31,6 +31,8 @@ generations: {generations}          # sampled answers per question; raise it lat
 # until: {{width: 0.02}}  # stop as soon as the interval is this narrow
 # budget: {{calls: 5000}} # or tokens, minutes, cost (dollars)
 """
+#: What is added for the questions of a file.
+_ANSWER_FORM = 'answer_form: line       # the reply is to end with a line "Answer: X"; or json, or none\n'
 
 
 def init(
@@ -81,7 +83,7 @@ def init(
     >>> [line for line in file.read_text().splitlines() if "generations" in line][0].split()[:2]
     ['generations:', '3']
     """
-    from howsure.sample.experiment import parse_experiment
+    from howsure.sample.experiment import parse_experiment, takes_answer_form
     from howsure.sample.sampling_plan import build_plans
     from howsure.store.atomic import replace_file
 
@@ -109,6 +111,8 @@ def init(
             "give its address as base_url (--base-url http://localhost:8000/v1), or name it openai/NAME and the like"
         )
         raise InputError(error.what, where="models", remedy=remedy) from None
+    if takes_answer_form(experiment):
+        text += _ANSWER_FORM
     if spec.startswith("{"):
         build_plans(experiment)  # a file of questions is read, so that the experiment runs
     with replace_file(path) as new:

@@ -28,6 +28,7 @@ from howsure.sample.yaml_source import StructTypes, YamlSource
 from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES, MeanClaim
 
 __all__ = [
+    "AnswerForm",
     "BenchmarkConfig",
     "BudgetConfig",
     "Experiment",
@@ -41,6 +42,14 @@ __all__ = [
 #: Why a run ended: the interval is narrow enough; the interval excludes 0; no number of rounds could make it narrow
 #: enough; all rounds are done; the other model of the pair was given up, so this one sampled all its rounds.
 StoppingReason = Literal["narrow", "different", "unreachable", "all", "alone"]
+
+
+#: Form in which a prompt demands the answer: a last line "Answer: X", a JSON object, or none.
+AnswerForm = Literal["line", "json", "none"]
+#: Scorers that read such forms.
+_READ_FORMS = frozenset(
+    {"choice", "numeric", "direction", "normalised", "f1", "drop", "list", "yes-no", "contains", "maths"}
+)
 
 
 class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -220,6 +229,8 @@ class Experiment(msgspec.Struct, frozen=True):
     seed: int = 0
     judge: JudgeConfig | None = None
     """Model that scores the completions, in place of the scorer of the benchmark."""
+    answer_form: AnswerForm | None = None
+    """Form that is demanded of answers to questions of a file; None is a line, and with a judge no form."""
     shard: tuple[int, int] = (1, 1)
     """(i, n) selects the i-th of n parts of the questions."""
     base: Path = Path()
@@ -252,6 +263,7 @@ class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allocate: Literal["even", "adaptive"] = "even"
     budget: BudgetConfig = BudgetConfig()
     judge: JudgeLine | None = None
+    answer_form: AnswerForm | None = None
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
 
@@ -323,6 +335,10 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
     if not file.models:
         source.fail("no models", "models", remedy="list at least one, such as simulated/medium")
     first, *more = _read_benchmarks(file, source, base)
+    if file.answer_form in {"line", "json"} and not any(map(takes_answer_form, (first, *more))):
+        what = "no benchmark takes a form of the answer: their prompts demand their own, or their scorers read no form"
+        remedy = "remove it; it is for the questions of a file without template, shots and drawn prompts"
+        source.fail(what, "answer_form", remedy=remedy)
     for config in (first, *more):
         _check_stopping(file, config.models, source)
         _check_budget(file, config.models, source)
@@ -337,9 +353,19 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
         allocate=file.allocate,
         budget=file.budget,
         judge=_read_judge(file, source, base),
+        answer_form=file.answer_form,
         seed=file.seed,
         base=base,
     )
+
+
+def takes_answer_form(config: BenchmarkConfig | Experiment) -> bool:
+    """Return whether a prompt of ours shows the questions of a file, whose scorer reads a demanded form."""
+    spec = config.benchmark
+    if not isinstance(spec, dict) or "file" not in spec or isinstance(config.variants, dict):
+        return False
+    scorer = str(spec.get("scorer") or spec.get("answer") or "normalised").partition(":")[0]
+    return scorer in _READ_FORMS and not {"template", "shots"} & spec.keys()
 
 
 def _read_benchmarks(file: _ExperimentFile, source: YamlSource, base: Path) -> list[BenchmarkConfig]:

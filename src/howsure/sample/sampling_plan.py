@@ -18,10 +18,11 @@ from howsure.errors import EmptyShardError, InputError
 from howsure.models.model import Settings
 from howsure.notes import Note, ignore_notes, warn
 from howsure.perturb import instructions
+from howsure.perturb.prompt_texts import LANGUAGES, load_languages, write_form
 from howsure.perturb.question_paraphrases import load_question_paraphrases
 from howsure.perturb.unitxt import from_templates
 from howsure.perturb.variants import FixedPrompt, draw_questions, draw_variants
-from howsure.sample.experiment import Experiment
+from howsure.sample.experiment import AnswerForm, Experiment, takes_answer_form
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.prices import FREE, Price, build_missing_price_error, find_price
 from howsure.sample.resume import MissingCells, StoredCells, WantedCells, find_missing_cells, sample_questions
@@ -161,7 +162,22 @@ def load_benchmark(experiment: Experiment) -> Benchmark:
     # With a judge, the scorer of the benchmark scores nothing.
     with nullcontext() if experiment.judge is None else ignore_notes("text-scorer"):
         benchmark = load(experiment.benchmark, base=experiment.base)
+    form = experiment.answer_form or ("line" if experiment.judge is None else "none")
+    if form != "none" and takes_answer_form(experiment) and not any(one.turns for one in benchmark.questions):
+        benchmark = _demand_form(benchmark, form)
     return benchmark if experiment.label is None else replace(benchmark, name=experiment.label)
+
+
+def _demand_form(benchmark: Benchmark, form: AnswerForm) -> Benchmark:
+    """Return the benchmark with a prompt that ends with the demand of a form, in its language where that has a text."""
+    languages = load_languages()
+    texts = languages.get(benchmark.language.partition("-")[0], languages[LANGUAGES[0]])
+    template, _, label, _, value, label_name, value_name = texts.answer_form(form)
+    is_choice = all(question.choices for question in benchmark.questions)
+    demand, name = (label, label_name) if is_choice else (value, value_name)
+    text = demand.replace("{answer_form}", write_form(template, f"<{name}>"))
+    prompt = replace(benchmark.prompt, template=f"{benchmark.prompt.template}\n\n{text}")
+    return replace(benchmark, prompt=prompt, source=benchmark.source | {"answer_form": form})
 
 
 def build_plans(experiment: Experiment, benchmark: Benchmark | None = None) -> list[SamplingPlan]:
