@@ -97,7 +97,7 @@ def test_nothing_there(tmp_path):
 
 
 def test_a_folder_with_stages_says_so(tmp_path):
-    """The weighing itself is in tests/rows/test_rows_to_cells.py."""
+    """The weighing itself is in tests/rows/test_to_cells.py."""
     with open_run(tmp_path / "run") as folder:
         folder.append([response(q, g, float(g % 2)) for q, k in (("q1", 3), ("q2", 5)) for g in range(1, k + 1)])
         save_plan(

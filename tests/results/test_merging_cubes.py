@@ -105,7 +105,7 @@ def test_what_does_not_go_together(tmp_path):
 
 
 def test_a_run_in_stages_says_so(tmp_path):
-    """The weighing itself is in tests/rows/test_rows_to_cells.py."""
+    """The weighing itself is in tests/rows/test_to_cells.py."""
     folder = run(tmp_path / "run", generations=3)
     save_plan(folder, "b", "m", AdaptivePlan(generations=3, allocations=({"q1": 2, "q2": 2}, {"q1": 1, "q2": 1})))
     with pytest.warns(HowsureWarning, match=r"m sampled in stages .*each stage has a weight as a whole"):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from howsure.api.result_selection import ReviewedEvaluations
+from howsure.api.result_selection import CellsLike, ReviewedEvaluations
 from howsure.errors import HowsureWarning, InputError
 from howsure.notes import Note, ignore_notes, warn
 from howsure.results.evaluations import Evaluations, read
@@ -49,9 +49,6 @@ __all__ = [
 _OPINION = "judge-opinion"
 #: Judged completions, or verdicts on them, of one benchmark.
 OfQuestions = TypeVar("OfQuestions", "JudgedCompletions", "VerdictTable")
-
-#: Results of models on one or several benchmarks.
-CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
 
 
 def judge_noise(data: Data | Evaluations, *, level: float = 0.95) -> Results:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
 from howsure.api import judged_results
 from howsure.api.result_selection import (
+    CellsLike,
     check_two_models,
+    count_passes,
     describe_benchmarks,
     list_first,
     select_with_models,
@@ -19,8 +20,7 @@ from howsure.api.result_selection import (
 )
 from howsure.errors import InputError
 from howsure.notes import Note, warn
-from howsure.results.evaluations import Evaluations, to_cells, to_runs
-from howsure.results.sources import Data
+from howsure.results.evaluations import to_cells, to_runs
 from howsure.rows.naming import is_running_number
 from howsure.safe_text import inflect_text
 from howsure.stats import borrowing, comparisons
@@ -47,9 +47,6 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.results import Result, Results
 
-#: Results of models on one or several benchmarks.
-CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
-
 
 def score(
     data: CellsLike,
@@ -61,6 +58,7 @@ def score(
     borrow: CellsLike | None = None,
     calibrate: str | Path | None = None,
     calibration: CalibrationMethod = "ppi",
+    pass_at: float | None = None,
 ) -> Results:
     r"""Score each model on each benchmark, with its standard error and the sources of the noise.
 
@@ -92,6 +90,8 @@ def score(
     calibration
         How: ``"ppi"`` (PPI++ [3]_), ``"rogan-gladen"`` (for judges that err alike on all models), ``"labels"`` (the
         labels alone) or ``"raw"`` (the judge's scores).
+    pass_at
+        Graded scores of so much or more count as 1, lower ones as 0; None takes them as they are.
 
     Returns
     -------
@@ -150,11 +150,15 @@ def score(
     if method is not None:
         check_choice("method", method, INTERVAL_METHODS)
     check_choice("rule for missing generations", missing, MISSING_RULES)
+    if pass_at is not None and (borrow is not None or calibrate is not None):
+        remedy = "leave one of them out: both are of the scores as they are"
+        raise InputError(f"pass_at with {'borrow' if calibrate is None else 'calibrate'}", remedy=remedy)
+    data = count_passes(data, pass_at)
     if calibrate is not None:
         _check_calibrated(claim, method=method, missing=missing, borrow=borrow)
         return judged_results.calibrate_scores(data, calibrate, method=calibration, level=level)
     if borrow is None:
-        results = judged_results.open_judged(data)
+        results = judged_results.open_judged(data) if pass_at is None else None
         benchmarks = to_cells(data if results is None else results)
         _warn_of_unparsed(benchmarks)
         scored = _for_each(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
-from howsure.api.model_scores import CellsLike
-from howsure.api.result_selection import list_first
-from howsure.errors import InputError
+from howsure.api.result_selection import CellsLike, count_passes, list_first
+from howsure.errors import HowsureWarning, InputError
 from howsure.notes import Note, warn
-from howsure.results.evaluations import to_answers, to_cells
+from howsure.results.evaluations import Evaluations, open_or_list, to_answers, to_cells
 from howsure.results.sources import Data
 from howsure.stats import questions as question_statistics
 from howsure.stats.core.cells import Cells
@@ -43,13 +43,14 @@ def attempts(
     majority: bool = False,
     claim: Claim = "new-questions",
     level: float = 0.95,
+    pass_at: float | None = None,
 ) -> Results:
     r"""Estimate how often one of k attempts at a question is right (pass@k), and all of them (pass^k).
 
     Parameters
     ----------
     data
-        As for `howsure.score`; scores must be 0 and 1.
+        As for `howsure.score`.
     k
         Number of attempts, or several; None takes 1, 2, 5, 10, 20, 50 and 100 as far as some question has so many
         generations.
@@ -58,6 +59,9 @@ def attempts(
         and logs that have them.
     claim, level
         As for `howsure.score`.
+    pass_at
+        An attempt is right if its score is so much or more. None counts graded scores from 0 to 1 as right at 1, which
+        a note says, and takes no others.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def attempts(
     Raises
     ------
     InputError
-        If no benchmark has scores of 0 and 1, an argument is not allowed, or there are no answers for `majority`.
+        If no benchmark has scores from 0 to 1, an argument is not allowed, or there are no answers for `majority`.
 
     Notes
     -----
@@ -107,7 +111,9 @@ def attempts(
         chosen = _choose_numbers(int(answers.n_cell.max(initial=1)), numbers)
         return question_statistics.estimate_majority_of_answers(answers, chosen, claim=claim, level=level)
 
-    results = apply_to_binary(data, estimate, "pass@k")
+    if majority and pass_at is not None:
+        raise InputError("majority with pass_at", remedy="leave one out: an answer is right or wrong")
+    results = apply_to_binary(_count_right(data, pass_at), estimate, "pass@k")
     if majority:
         results += [estimate_majority(answers) for answers in _require_answers(data)]
     return Results(tuple(results))
@@ -256,9 +262,26 @@ def apply_to_binary(data: CellsLike, compute: Callable[[Cells], OneResult], what
     if others:
         line = f"{what} needs scores of 0 and 1; not so {list_first(others)}"
         if not binary:
-            raise InputError(line, remedy="choose a scorer that gives 0 or 1 with --scorer")
+            more = ", or the least score that is right with --pass-at" if what == "pass@k" else ""
+            raise InputError(line, remedy=f"choose a scorer that gives 0 or 1 with --scorer{more}")
         warn(Note("not-binary", facts={"what": what, "others": list_first(others)}), stacklevel=3)
     return [compute(cells) for cells in binary]
+
+
+def _count_right(data: CellsLike, pass_at: float | None) -> CellsLike:
+    """Return results whose scores say whether an attempt is right; graded ones from 0 to 1 are so at 1 by default."""
+    opened = open_or_list(data)
+    if pass_at is not None or not isinstance(opened, Evaluations):
+        return count_passes(opened, pass_at)
+    cells = opened.cells()
+    graded = [one.benchmark for one in cells if one.unit and not one.binary]
+    if not graded:
+        return opened
+    warn(Note("right-at-1", benchmarks=tuple(graded), facts={"names": list_first(graded)}), stacklevel=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
+        at_1 = {one.benchmark: one for one in opened.count_passes(1).cells()}
+    return [at_1[one.benchmark] if one.benchmark in graded else one for one in cells]
 
 
 def _require_answers(data: CellsLike) -> list[AnswerCounts]:

@@ -36,7 +36,7 @@ from howsure.stats.gate import (
 )
 
 if TYPE_CHECKING:
-    from howsure.api.model_scores import CellsLike
+    from howsure.api.result_selection import CellsLike
     from howsure.sample.experiment import Experiment
     from howsure.sample.model_config import ModelConfig
     from howsure.stats.core.cube import Cube

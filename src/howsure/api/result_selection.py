@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.notes import Note, warn
-from howsure.results.evaluations import Evaluations, read
+from howsure.results.evaluations import Evaluations, open_or_list, read
 from howsure.results.run_source import RunSource
 from howsure.results.sources import Data, Source
 from howsure.review import verdicts
@@ -21,6 +21,8 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
 from howsure.store.scorer_files import read_name_and_time
 
+#: Results of models on one or several benchmarks.
+CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
 #: Results of one benchmark, of which questions can be selected.
 Part = TypeVar("Part", Cells, Cube, AnswerCounts)
 #: Results of one benchmark, or of its prompt variants.
@@ -100,12 +102,16 @@ class ReviewedEvaluations(Evaluations):
             benchmark=results.benchmark,
             benchmarks=results.benchmarks,
         )
-        self.all_questions = results
+        self.all_questions, self._file = results, file
         self._verdicts = verdicts.load(Path(file))
 
     def cells(self) -> list[Cells]:
         """Return the cells of each benchmark without the rejected questions."""
         return list(self._selection[0])
+
+    def count_passes(self, pass_at: float) -> ReviewedEvaluations:
+        """Return these results with scores of 1 and 0; see `Evaluations.count_passes`."""
+        return ReviewedEvaluations(self.all_questions.count_passes(pass_at), self._file)
 
     def cubes(self) -> list[Cube]:
         """Return the cells of each prompt variant without the rejected questions."""
@@ -164,6 +170,23 @@ def open_results(data: Data | Evaluations, exclude: str | Path | None = None) ->
     """Return the results as `read` does, without the questions that the verdicts in a file reject."""
     results = data if isinstance(data, Evaluations) else read(data)
     return results if exclude is None else ReviewedEvaluations(results, exclude)
+
+
+def count_passes(data: CellsLike, pass_at: float | None) -> CellsLike:
+    """Return results with a score of 1 where it is `pass_at` or more, and of 0 where not; None changes nothing.
+
+    Raises
+    ------
+    InputError
+        As for `Evaluations.count_passes`, and for cells, which have no single scores.
+    """
+    if pass_at is None:
+        return data
+    opened = open_or_list(data)
+    if not isinstance(opened, Evaluations):
+        remedy = "give the files, frames or results of howsure.read"
+        raise InputError("cells are sums of scores, which do not say how many pass", where="pass_at", remedy=remedy)
+    return opened.count_passes(pass_at)
 
 
 def read_corrections(file: str | Path) -> Callable[[Path], dict[tuple[str, str], str]]:

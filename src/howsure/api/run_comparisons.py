@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from howsure.api.generation_list import select_generations
-from howsure.api.model_scores import CellsLike
-from howsure.api.result_selection import list_first
+from howsure.api.result_selection import CellsLike, list_first
 from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, to_cells, to_runs

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from howsure.api.model_scores import CellsLike
 from howsure.api.question_studies import apply_to_binary
 from howsure.api.report_facts import measure_costs
 from howsure.api.result_selection import (
+    CellsLike,
     check_two_models,
     open_results,
     select_variant_cubes,

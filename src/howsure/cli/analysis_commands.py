@@ -24,6 +24,7 @@ from howsure.cli.options import (
     add_deviation,
     add_difference_method,
     add_format,
+    add_pass_at,
     add_reading,
     add_two_models,
     complete_models,
@@ -77,6 +78,7 @@ _METHOD_HELP = (
     "interval covers the score whatever they would have been.",
 )
 @add_calibration
+@add_pass_at
 @click.option(
     "--follow",
     is_flag=True,
@@ -94,6 +96,7 @@ def score(
     borrow: list[Cells] | None,
     calibrate: Path | None,
     calibration: CalibrationMethod,
+    pass_at: float | None,
 ) -> None:
     """Score each model, with its error by source."""
     import howsure as hs
@@ -108,6 +111,7 @@ def score(
             borrow=borrow,
             calibrate=calibrate,
             calibration=calibration,
+            pass_at=pass_at,
         )
         print_result(result, form)
         if calibrate is not None:

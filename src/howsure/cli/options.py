@@ -457,6 +457,11 @@ def add_calibration(command: Command) -> Command:
     return calibrate(calibration(command))
 
 
+add_pass_at = click.option(
+    "--pass-at", type=float, metavar="SCORE", help="Count graded scores of so much or more as 1, and others as 0."
+)
+
+
 def add_deviation(command: Command) -> Command:
     """Add --epsilon and --delta, which define n_star."""
     epsilon = click.option(

@@ -12,6 +12,7 @@ from howsure.cli.options import (
     CommandInputs,
     add_claim_and_format,
     add_format,
+    add_pass_at,
     add_reading,
     build_models_error,
     complete_models,
@@ -39,8 +40,16 @@ from howsure.stats.core.claims import (
 @add_claim_and_format
 @click.option("--k", metavar="K,K,...", help="Numbers of attempts; default: 1, 2, 5, 10, ... as far as there are.")
 @click.option("--majority", is_flag=True, help="Also majority@k: the most frequent of k answers is right.")
+@add_pass_at
 def attempts(
-    inputs: CommandInputs, form: OutputFormat, *, k: str | None, majority: bool, claim: Claim, level: float
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    k: str | None,
+    majority: bool,
+    pass_at: float | None,
+    claim: Claim,
+    level: float,
 ) -> None:
     """Estimate pass@k, pass^k and majority@k of each model.
 
@@ -49,7 +58,8 @@ def attempts(
     import howsure as hs
 
     numbers = None if k is None else _parse_numbers(k)
-    print_result(hs.attempts(inputs.results, k=numbers, majority=majority, claim=claim, level=level), form)
+    result = hs.attempts(inputs.results, k=numbers, majority=majority, claim=claim, level=level, pass_at=pass_at)
+    print_result(result, form)
 
 
 def _parse_numbers(text: str) -> list[int]:

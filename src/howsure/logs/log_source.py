@@ -65,6 +65,7 @@ class LogSource:
     """
 
     given_at = 0
+    pass_at: float | None = None
 
     def __init__(self, log: DistinctLog, *, most_generations: int | None = None, is_optional: bool = False) -> None:
         self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
@@ -74,7 +75,8 @@ class LogSource:
 
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark."""
-        return to_cells.make_cells(self.rows, where=str(self.path)) if self.rows.num_rows else []
+        rows, where = self.rows, str(self.path)
+        return to_cells.make_cells(rows, where=where, pass_at=self.pass_at) if rows.num_rows else []
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation, by benchmark."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import shlex
 import warnings
 from collections import defaultdict
@@ -199,6 +201,28 @@ class Evaluations(Sequence[Cells]):
         Tables of scores of whole benchmarks, a row per variant, have cells through their cubes.
         """
         return [cube.cells() for cube in self._cubes] if self._holds_benchmark_scores else list(self._cells)
+
+    def count_passes(self, pass_at: float) -> Evaluations:
+        """Return these results for `cells`, with a score of 1 where it is `pass_at` or more, and of 0 where not.
+
+        Raises
+        ------
+        InputError
+            When no score can be so large, or those of single generations are not known.
+        """
+        if not 0 < pass_at < math.inf:
+            raise InputError(f"pass_at is {pass_at:g}", remedy="allowed: above 0, such as 0.7")
+        if self._holds_benchmark_scores:
+            raise InputError("scores of whole benchmarks do not pass or fail", remedy="give the scores of questions")
+        if pass_at > 1 and all(cells.unit for cells in self.cells()):
+            raise InputError(f"scores are from 0 to 1, and none is {pass_at:g}", remedy="name one such as 0.7")
+        sources = [copy.copy(source) for source in self.sources]
+        for source in sources:
+            source.pass_at = pass_at
+        names: dict[str, Any] = {name: getattr(self, name) for name in ("dimensions", "benchmark", "benchmarks")}
+        passes = Evaluations(sources, by_variant=self.by_variant, **names)
+        passes._emitted |= self._emitted
+        return passes
 
     def cubes(self) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark."""

@@ -64,6 +64,7 @@ class RunSource:
     """
 
     given_at = 0
+    pass_at: float | None = None
 
     def __init__(
         self,
@@ -93,7 +94,9 @@ class RunSource:
         """Return the cells, one object per benchmark; see `rows.to_cells.make_cells`."""
         if self.plans:
             self._note_stages("stages-weighted")
-        return [] if self._is_copy else to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans)
+        if self._is_copy:
+            return []
+        return to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans, pass_at=self.pass_at)
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each run by benchmark; a run is one generation of every question."""

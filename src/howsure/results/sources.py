@@ -74,6 +74,8 @@ class Source(Protocol):
 
     #: Index, among the paths and frames that were given, of the one that it was found at.
     given_at: int
+    #: Least score that `cells` count as 1, in place of the scores; None where they are as they are.
+    pass_at: float | None
 
     @property
     def path(self) -> str | Path:

@@ -67,6 +67,7 @@ class TableSource:
     """
 
     given_at = 0
+    pass_at: float | None = None
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class TableSource:
 
     def cells(self) -> list[Cells]:
         """Return the cells; see `rows.table.read_cells`."""
-        return self._read(read_cells) or []
+        return self._read(partial(read_cells, pass_at=self.pass_at)) or []
 
     def runs(self) -> dict[str, list[Cells]]:
         """Return the cells of each generation; see `rows.table.read_runs`."""

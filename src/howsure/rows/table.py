@@ -724,6 +724,7 @@ def read_cells(
     *,
     name: str | None = None,
     generations: int | None = None,
+    pass_at: float | None = None,
     options: TableOptions | None = None,
     note: Noter = notes.warn,
 ) -> list[Cells]:
@@ -742,6 +743,8 @@ def read_cells(
     generations
         Only the first so many generations are read of each model, question and variant; None reads all. Needs a column
         with their numbers.
+    pass_at
+        Scores of so much or more count as 1, lower ones as 0; None takes them as they are.
     options
         What no column states, and the mapping.
     note
@@ -760,7 +763,12 @@ def read_cells(
     group = partial(to_cells.make_cells, generations=generations)
     where = _name(table, name)
     cells: list[Cells] = _group(table, _extend(options, columns), group, where, note)
-    return drop_summaries(cells, where, note)
+    cells = drop_summaries(cells, where, note)
+    if pass_at is None:
+        return cells
+    passes: list[Cells] = _group(table, _extend(options, columns), partial(group, pass_at=pass_at), where, note)
+    of_benchmark = {one.benchmark: one for one in passes}
+    return [of_benchmark[one.benchmark].select(one.models, one.questions) for one in cells]
 
 
 def read_runs(

@@ -77,7 +77,12 @@ _DAY, _DAYS = 86_400, 2_932_897
 
 
 def make_cells(
-    frame: IntoFrame, *, where: str = "the table", plans: Plans | None = None, generations: int | None = None
+    frame: IntoFrame,
+    *,
+    where: str = "the table",
+    plans: Plans | None = None,
+    generations: int | None = None,
+    pass_at: float | None = None,
 ) -> list[Cells]:
     """Group rows into cells, pooled over prompt variants.
 
@@ -99,13 +104,15 @@ def make_cells(
     generations
         Only the first so many generations of each cell and variant are read: those with the lowest numbers in the
         column `generation`. None reads all.
+    pass_at
+        Scores of so much or more count as 1, lower ones as 0; None takes them as they are.
 
     Returns
     -------
     list of Cells
         One per benchmark; models and questions are sorted by name. The cells keep the names of the variants.
     """
-    rows = _open_rows(frame, generations, where)
+    rows = _count_passes(_open_rows(frame, generations, where), pass_at, where)
     clusters = _read_clusters(rows, where)
     cells = []
     for part in _split_table(_group_variants(rows, where, plans, required=CELL), "benchmark"):
@@ -311,6 +318,20 @@ def _open_rows(frame: IntoFrame, generations: int | None, where: str) -> nw.Lazy
         few = rows.head(_FEW_ROWS + 1).collect(backend="pyarrow")
         rows = few.lazy() if len(few) <= _FEW_ROWS else rows
     return rows
+
+
+def _count_passes(rows: Rows, pass_at: float | None, where: str) -> Rows:
+    """Return the rows with 1 for scores of `pass_at` or more and 0 for lower ones; what is no number stays."""
+    import narwhals as nw
+
+    if pass_at is None:
+        return rows
+    if "n" in rows.collect_schema().names():
+        remedy = "give a table with a row for each generation"
+        raise InputError("counts of scores do not say how many pass", where=where, remedy=remedy)
+    score = nw.col("score").cast(nw.Float64)
+    passes = (score >= pass_at).cast(nw.Float64)
+    return rows.with_columns(score=nw.when(score.is_finite()).then(passes).otherwise(score))
 
 
 def _group_variants(rows: Rows, where: str, plans: Plans | None, *, required: Sequence[str]) -> pa.Table:
