@@ -8,7 +8,7 @@ import pytest
 from howsure.errors import InputError, UnknownNameError
 from howsure.logs import base
 from howsure.logs.base import ReadOptions, RowBuilder, RowKey
-from howsure.logs.values import get_field, parse_score
+from howsure.logs.values import parse_score
 from howsure.notes import read_templates
 
 KEY = RowKey("b", "m", "q")
@@ -22,47 +22,22 @@ def texts_of(rows):
     return [note.text for note in rows.notes()]
 
 
-def test_mapped_values_are_text():
+def test_mapped_values_are_text_and_a_damaged_record_is_not_the_first():
     mapped = build(columns={"question": "a", "cluster": "b"})
     key = mapped.map_columns(KEY, {"a": [2, 1], "b": True})
     assert (key.question, key.cluster, key.variant) == ("[2,1]", "true", "default")
     assert mapped.map_columns(KEY, {"a": ""}) == KEY
     assert texts_of(mapped) == ["1 record has no b: its cluster is read as without --columns"]
-
-
-def test_the_first_record_must_have_the_fields():
-    with pytest.raises(UnknownNameError, match="known: x, y"):
-        build(columns={"question": "zzzz"}).map_columns(KEY, {"x": 1, "y": 2})
-    with pytest.raises(UnknownNameError, match=r"did you mean 'metadata.topic'"):
-        build(columns={"cluster": "metadata.topics"}).map_columns(KEY, {"metadata": {"topic": 1}})
-    with pytest.raises(UnknownNameError, match="unknown column 'colour'"):
-        build(columns={"colour": "a"})
     damaged = build(columns={"question": "a"})
     assert damaged.map_columns(KEY, {}, check=False) == KEY
     with pytest.raises(UnknownNameError, match="unknown field 'a'"):
         damaged.map_columns(KEY, {"b": 1})
 
 
-def test_generations_are_numbered_per_question_and_variant():
-    rows = build()
-    keys = [KEY, KEY, KEY._replace(variant="v"), KEY._replace(question="r"), KEY]
-    assert [rows.row(key).generation for key in keys] == [1, 2, 1, 1, 3]
-    assert rows.row(KEY, generation=9).generation == 9
-
-
 def test_numbers_that_columns_make_equal_become_the_next_free_ones():
     merged = build(columns={"question": "topic"})
     assert [merged.row(KEY, generation=n).generation for n in (1, 2, 1, 2, 7)] == [1, 2, 3, 4, 7]
     assert texts_of(merged) == ["2 generations have another number than in the log: several samples are one question"]
-
-
-def test_duplicate_questions_get_other_names():
-    rows = build()
-    names = []
-    for _ in range(3):
-        key = rows.rename_duplicate(KEY)
-        names.append(rows.row(key).question)
-    assert names == ["q", "q-2", "q-3"]
 
 
 def test_texts_are_compared_and_kept_only_where_they_are_wanted():
@@ -131,19 +106,11 @@ def test_the_scorer_is_named_by_a_part_that_no_other_has():
     for scorer in ("exact_match", "f2"):
         with pytest.raises(UnknownNameError, match="scorer"):
             build(scorer=scorer).choose_scorer(names)
+    with pytest.raises(InputError, match="no score that can be read"):
+        build().choose_scorer(())
     first = build()
     assert first.choose_scorer(names) == names[0]
     assert texts_of(first)[0].startswith("3 scorers, of which 'exact_match,strict' is read")
-
-
-def test_fields_of_lists_and_of_what_is_no_mapping():
-    assert get_field({"a": [{"b": 1}]}, "a.0.b") == 1
-    assert [get_field({"a": "text"}, field) for field in ("a.0", "b", "a.b")] == [None] * 3
-
-
-def test_a_log_without_scorers_is_refused():
-    with pytest.raises(InputError, match="no score that can be read"):
-        build().choose_scorer(())
 
 
 # --- a log's own number; kind of truth: means computed by hand ---

@@ -26,15 +26,13 @@ def score(value, answer="4", **more):
 def sample(question, epoch=1, *, scores=None, texts=None, stop="stop", **more):
     """A sample as Inspect writes it, whole."""
     texts = [f"{LONG}{question} {epoch} ANSWER: 4"] if texts is None else texts
-    choices = [
-        {"message": {"id": f"a{i}", "role": "assistant", "content": text, "source": "generate"}, "stop_reason": stop}
-        for i, text in enumerate(texts)
-    ]
-    asked = {"id": "m", "role": "user", "content": f"What is 2+2? ({question})", "source": "input"}
+    replies = [{"id": f"a{i}", "role": "assistant", "content": text} for i, text in enumerate(texts)]
+    choices = [{"message": reply, "stop_reason": stop} for reply in replies]
+    wanted = f"What is 2+2? ({question})"
     return {
-        "id": question, "epoch": epoch, "input": f"What is 2+2? ({question})", "target": "4",
-        "messages": [asked, *(choice["message"] for choice in choices[:1])],
-        "output": {"model": "m-1", "choices": choices, "completion": texts[0] if texts else ""},
+        "id": question, "epoch": epoch, "input": wanted, "target": "4",
+        "messages": [{"id": "m", "role": "user", "content": wanted}, *replies[:1]],
+        "output": {"model": "m-1", "choices": choices, "completion": texts[0]},
         "scores": {"match": score("C")} if scores is None else scores,
         "metadata": {"passage": f"p{str(question)[-1]}", "level": 3}, "events": [{"event": "model", "at": [1, {"b": 2}]}],
         "model_usage": {"mock/m": {"input_tokens": 7, "output_tokens": 6}}, "total_time": 1.5,
@@ -45,31 +43,37 @@ def sample(question, epoch=1, *, scores=None, texts=None, stop="stop", **more):
 
 def summary(whole):
     """What Inspect keeps of it in summaries.json: no texts, and of an error the message, of a limit the kind."""
-    kept = {key: whole[key] for key in ("id", "epoch", "input", "target", "scores", "metadata", "model_usage", "uuid")}
-    kept |= {"total_time": whole["total_time"], "completed_at": whole["completed_at"], "retries": 0, "completed": True}
-    if whole.get("error"):
-        kept["error"] = whole["error"]["message"]
-    if whole.get("limit"):
-        kept["limit"] = whole["limit"]["type"]
-    return kept
+    names = (
+        "id",
+        "epoch",
+        "input",
+        "target",
+        "scores",
+        "metadata",
+        "model_usage",
+        "uuid",
+        "total_time",
+        "completed_at",
+    )
+    error, limit = whole.get("error"), whole.get("limit")
+    return {name: whole[name] for name in names} | {
+        "retries": 0,
+        **({"error": error["message"]} if error else {}),
+        **({"limit": limit["type"]} if limit else {}),
+    }
 
 
-def header(samples, *, status="success", epochs=1, scorers=("match",), config=None, **more):
+def header(samples, *, epochs=1, scorers=("match",), run=None, **more):
     ids = list(dict.fromkeys(one["id"] for one in samples))
     spec = {
         "eval_id": "E1", "run_id": "R1", "created": "2026-11-20T21:11:12+00:00", "task": "inspect_evals/sums",
-        "task_version": 2, "task_args": {"template": "plain", "shots": 5}, "model": "mock/m",
-        "dataset": {"name": "sums", "location": "sums.csv", "samples": len(ids), "sample_ids": ids, "shuffled": False},
-        "model_generate_config": {"temperature": 1.0, "max_connections": 9, "extra_headers": {"key": "secret"}},
-        "model_args": {}, "config": {"epochs": epochs, **more.pop("run", {})},
+        "task_args": {"template": "plain"}, "model": "mock/m", "dataset": {"name": "sums", "sample_ids": ids},
+        "model_generate_config": {"temperature": 1.0}, "config": {"epochs": epochs, **(run or {})},
     }  # fmt: skip
     reported = [{"name": name.rpartition("/")[2], "scorer": name.split("/")[0], "metrics": {}} for name in scorers]
-    results = {"total_samples": len(ids) * epochs, "completed_samples": len(samples), "scores": reported}
-    return {
-        "version": 2, "status": status, "eval": spec,
-        "plan": {"name": "plan", "steps": [], "config": {"temperature": 0.7, "seed": None, **(config or {})}},
-        "results": results, "stats": {}, "invalidated": False, **more,
-    }  # fmt: skip
+    results = {"total_samples": len(ids) * epochs, "scores": reported}
+    plan = {"steps": [], "config": {"temperature": 0.7, "seed": None}}
+    return {"version": 2, "status": "success", "eval": spec, "plan": plan, "results": results, **more}
 
 
 def encode(record):
@@ -252,28 +256,7 @@ def test_messages_are_plain_text_and_attachments_are_put_back(log):
     assert row.target == '["4","four"]'
 
 
-def test_tokens_of_other_models_and_times_that_are_none(log):
-    usage = {"judge": {"input_tokens": 1, "output_tokens": 1}, "other": {"input_tokens": 9, "output_tokens": 9}}
-    more = {"completed_at": "soon", "total_time": None}
-    rows, _ = both(log([sample("a", model_usage=usage, **more), sample("b", model_usage={"m": usage["other"]})]))
-    assert [(row.prompt_tokens, row.completion_tokens) for row in rows] == [(None, None), (9, 9.0)]
-    assert (rows[0].created, rows[0].seconds) == (None, None)
-
-
 # Columns.
-
-
-def test_columns_map_fields_of_the_sample_and_of_the_header(log):
-    path = log([sample("a1"), sample("a2")])
-    columns = {"cluster": "metadata.passage", "variant": "eval.task_args.template", "benchmark": "eval.dataset.name"}
-    rows, told = both(path, columns=columns)
-    assert [(row.cluster, row.variant, row.benchmark, row.question) for row in rows] == [
-        ("p1", "plain", "sums", "a1"),
-        ("p2", "plain", "sums", "a2"),
-    ]
-    assert told == []
-    rows, _ = both(path, columns={"variant": "metadata.level", "model": "eval.task_args.shots"})
-    assert [(row.variant, row.model) for row in rows] == [("3", "5")] * 2
 
 
 def test_long_fields_are_those_of_the_sample_and_not_of_its_summary(tmp_path):
