@@ -211,12 +211,6 @@ def test_a_packed_file_reads_the_same(log):
     assert log.read(texts=True) == (rows, notes)
 
 
-def test_members_are_logs_of_the_same_reader(log):
-    members = log.reader.members(log.path)
-    assert members
-    assert all(log.reader.recognises(FileHead(member)) for member in members)
-
-
 def test_the_description_is_of_the_rows(log):
     info, (rows, _) = log.reader.describe(log.path), log.read()
     assert {row.model for row in rows} <= info.models.keys()
@@ -247,10 +241,6 @@ def test_texts_change_nothing_but_texts(log):
     assert {(row.completion, row.target, row.messages, row.choices) for row in lean} == {(None, None, None, ())}
     has_texts = log.example.has_texts and log.example.field is not None
     assert any(row.completion is not None or row.messages is not None for row in full) or not has_texts
-
-
-def test_two_readings_are_equal(log):
-    assert log.read(texts=True) == log.read(texts=True)
 
 
 def test_a_row_has_a_score_or_a_status_that_says_why_not(log):

@@ -209,16 +209,6 @@ def test_a_run_that_was_continued_is_read_once(tmp_path):
     assert "2 tries, the last in" in lines[0]
 
 
-def test_what_only_an_earlier_try_has_is_kept(tmp_path):
-    write_inspect_log(tmp_path / "a.json", RIGHT_AND_WRONG, status="error", task_id="t")
-    write_inspect_log(tmp_path / "b.json", {"1": "I"}, status="cancelled", uuids={"1": "a-1"}, task_id="t")
-    cubes, _ = read(tmp_path)
-    assert dict(zip(cubes["sums"].questions, cubes["sums"].total[0, :, 0].tolist(), strict=True)) == {
-        "1": 0.0, "2": 0.0, "3": 1.0, "4": 0.0,
-    }  # fmt: skip
-    assert cubes["sums"].n.sum() == 4
-
-
 def test_complete_runs_of_one_task_id_without_a_common_sample_are_repeats(tmp_path):
     for name in ("a", "b"):
         write_inspect_log(tmp_path / f"{name}.json", RIGHT_AND_WRONG, task_id="t")
@@ -260,27 +250,3 @@ def test_a_log_of_lm_eval_without_scores_has_no_other_scorer(tmp_path):
         cubes = hs.read(tmp_path / "a").cubes() + hs.read([tmp_path / "a", tmp_path / "b"]).cubes()
     assert {cube.models for cube in cubes} == {("m",)}
     assert not any("no scorer in common" in str(one.message) for one in caught)
-
-
-def test_revisions_and_numbers_of_examples_of_lm_eval(tmp_path):
-    def state_revision(record):
-        if "config" in record:
-            record["config"]["model_args"]["revision"] = "step1000"
-        return record
-
-    def state_examples(record):
-        if "config" in record:
-            record["n-shot"] = {"sums": 5}
-        elif "prompt_hash" in record:
-            record["prompt_hash"] += "-5"
-        return record
-
-    harness(tmp_path / "a")
-    harness(tmp_path / "b", date="2026-11-21T10-00-00.000001")
-    rewrite(tmp_path / "b", state_revision)
-    cubes, _ = read(tmp_path)
-    assert cubes["sums"].models == ("m (revision=default)", "m (revision=step1000)")
-    rewrite(tmp_path / "b", lambda record: json.loads(json.dumps(record).replace(', "revision": "step1000"', "")))
-    rewrite(tmp_path / "b", state_examples)
-    cubes, _ = read(tmp_path)
-    assert (cubes["sums"].models, cubes["sums"].variants) == (("m",), ("num_fewshot=5", "num_fewshot=default"))

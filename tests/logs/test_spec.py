@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers.inspect_log import write_inspect_log
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError
@@ -81,21 +80,6 @@ def test_settings_that_are_not_known_to_be_harmless_are_conditions():
     assert not is_harmless("system_prompt")
 
 
-@pytest.mark.parametrize(
-    ("name", "values"), [("message_limit", (5, 50)), ("token_limit", (None, 900)), ("time_limit", (60, None))]
-)
-def test_inspect_logs_with_other_limits_are_of_two_systems(tmp_path, name, values):
-    paths = []
-    for i, value in enumerate(values):
-        scores = {str(q): int(q < 3 + i) for q in range(6)}
-        paths.append(write_inspect_log(tmp_path / f"{i}.json", scores, config={name: value, "epochs": 1}))
-    labels = label(*paths)
-    assert len(set(labels)) == 2
-    assert [
-        f"{name}={'default' if value is None else value}" in one for value, one in zip(values, labels, strict=True)
-    ] == [True] * 2
-
-
 def harbor_job(folder, **config):
     shutil.copytree(HARBOR, folder)
     for file in folder.glob("*/result.json"):
@@ -124,14 +108,6 @@ def test_trials_of_one_folder_with_other_timeouts_are_of_two_systems(tmp_path):
     assert sum("agent_timeout_multiplier=2.0" in row.model for row in rows) == 1
 
 
-def test_harbor_trials_without_a_job_are_one_log_with_one_note(tmp_path):
-    folder = harbor_job(tmp_path / "trials")
-    (folder / "result.json").unlink()
-    rows, notes = read(folder)
-    assert len(rows) == len(read(HARBOR)[0])
-    assert [note.code for note in notes if note.code in ("log-no-metadata", "log-planned")] == ["log-no-metadata"]
-
-
 # --- what is refused, and what failed ---
 
 
@@ -153,16 +129,6 @@ def test_a_flag_of_failure_makes_a_score_missing(tmp_path, flag):
     rows, notes = read(write(tmp_path / "eval_results_strict.jsonl", [lines[0] | flag, lines[1] | {"failed": False}]))
     assert [(row.score, row.status) for row in rows] == [(None, "error"), (0.0, "ok")]
     assert [(note.code, note.n) for note in notes if note.code == "log-failed"] == [("log-failed", 1)]
-
-
-def test_an_id_with_two_targets_is_refused_and_the_command_names_a_field(tmp_path):
-    lines = [json.loads(line) for line in (EXAMPLES / "verifiers/sums--gpt-x/results.jsonl").read_text().splitlines()]
-    lines = [line | {"example_id": 0, "answer": str(i)} for i, line in enumerate(lines)]
-    path = write(tmp_path / "m" / "results.jsonl", lines)
-    with pytest.raises(InputError, match="has the targets '0' and '1'") as refused:
-        read(path)
-    assert refused.value.options[0] == "--columns"
-    assert read(path, columns={"question": "answer"})[0]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,16 @@ from datetime import datetime
 from pathlib import Path
 
 from howsure.logs.file_formats import FileHead
-from howsure.logs.values import Record, as_mapping, encode_text, find_last_reply, hash_text, list_messages, parse_number
+from howsure.logs.values import (
+    Record,
+    as_mapping,
+    encode_text,
+    get_field,
+    hash_text,
+    is_list,
+    list_messages,
+    parse_number,
+)
 
 # --- functions of a field ---
 
@@ -25,17 +34,16 @@ def messages(value: object) -> tuple[dict[str, str], ...] | None:
 
 def reply(value: object) -> str | None:
     """Return a text, or the last text of the assistant in a list of messages."""
-    return value if isinstance(value, str) else find_last_reply(value)
+    if isinstance(value, str):
+        return value
+    replies = [one for one in value if get_field(one, "role") == "assistant"] if is_list(value) else []
+    texts = (get_field(one, "content") for one in reversed(replies))
+    return next((text for text in texts if isinstance(text, str)), None)
 
 
 def hashed(value: object) -> str | None:
     """Return the hash of a text."""
     return None if value is None else hash_text(encode_text(value))
-
-
-def number(value: object) -> float | None:
-    """Return a number, also of a text; None for anything else."""
-    return parse_number(value)
 
 
 def thousandth(value: object) -> float | None:

@@ -15,7 +15,6 @@ __all__ = [
     "Record",
     "as_mapping",
     "encode_text",
-    "find_last_reply",
     "format_choice",
     "get_field",
     "get_number",
@@ -180,16 +179,3 @@ def list_messages(values: object) -> tuple[dict[str, str], ...] | None:
             content = "\n".join(text for part in content if isinstance(text := get_field(part, "text"), str))
         messages.append({"role": str(get_field(value, "role") or "user"), "content": str(content or "")})
     return tuple(messages)
-
-
-def find_last_reply(messages: object) -> str | None:
-    """Return the last text that the assistant wrote in a conversation; None where there is none.
-
-    >>> find_last_reply([{"role": "assistant", "content": "7"}, {"role": "user", "content": "Thanks."}])
-    '7'
-    """
-    for message in reversed(messages) if is_list(messages) else ():
-        content = get_field(message, "content")
-        if get_field(message, "role") == "assistant" and isinstance(content, str):
-            return content
-    return None
