@@ -225,16 +225,10 @@ def read_json(path: Path, shape: type[T]) -> T:
 
 
 def read_records(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
-    """Yield the records of a list of JSON objects, of lines with an object each, or of a comma-separated table."""
-    if FileHead(path).kind == "text":
-        try:
-            yield from (msgspec.convert(row, shape) for row in read_csv(path, note))
-        except DECODE_ERRORS as error:
-            raise _unreadable(path, error) from error
-        return
+    """Yield the records of a list of JSON objects, or of lines with an object each."""
     with open_file(path) as file:
         is_array = file.read(1) == b"["
-    yield from read_json_array(path, shape, note) if is_array else read_json_lines(path, shape, note)
+    return read_json_array(path, shape, note) if is_array else read_json_lines(path, shape, note)
 
 
 def read_json_lines(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:

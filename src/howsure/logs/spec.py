@@ -28,7 +28,7 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
-from howsure.logs.file_formats import FileHead, decode_json, hash_file, open_file, read_json, read_records
+from howsure.logs.file_formats import FileHead, decode_json, hash_file, open_file, read_csv, read_json, read_records
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import as_mapping, encode_text, get_field, get_text, hash_text, is_list, parse_number
 from howsure.rows.naming import name_alone
@@ -426,7 +426,9 @@ class _FileReader:
         if path.is_dir():
             return ()
         if not form.records:
-            return map(_nest, read_records(path, dict[str, Any], self._build.note))
+            is_table = FileHead(path).kind == "text"
+            note = self._build.note
+            return map(_nest, read_csv(path, note) if is_table else read_records(path, dict[str, Any], note))
         if form.records == "$":
             shared["$file"] = read_json(path, dict[str, Any])
             return [shared["$file"]]
