@@ -27,6 +27,7 @@ from howsure.logs.values import (
     get_number,
     get_text,
     hash_text,
+    is_list,
     list_messages,
     parse_records,
 )
@@ -250,7 +251,8 @@ def _read_completions(key: RowKey, state: Record, fields: RowFields, build: RowB
         fields |= {"score": None, "status": "error", "error": f"request: {message}"}
     choices = {letter: str(text) for letter, text in as_mapping(state.get("output_mapping")).items()}
     references = parse_records(get_field(state, "instance.references"), ignore_note)
-    target = next((get_text(one, "output.text") for one in references if "correct" in (one.get("tags") or ())), None)
+    right = (one for one in references if is_list(one.get("tags")) and "correct" in one["tags"])
+    target = next((get_text(one, "output.text") for one in right), None)
     fields["target"] = next((letter for letter, text in choices.items() if text == target), target)
     if build.texts:
         fields["choices"] = tuple(choices.values())
