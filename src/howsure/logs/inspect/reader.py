@@ -14,7 +14,6 @@ out.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -58,7 +57,7 @@ from howsure.logs.inspect.samples import (
 )
 from howsure.logs.settings import DECODING, list_conditions
 from howsure.logs.spec_functions import time
-from howsure.logs.values import as_mapping
+from howsure.logs.values import as_mapping, hash_text
 from howsure.store.manifest import ModelRecord
 
 _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})
@@ -103,9 +102,9 @@ class InspectReader(LogReader):
                 "task_version": spec.task_version,
                 "task_args": spec.task_args,
             }
-            identity = f"{spec.task}\0{spec.model}\0{spec.created}\0{path.stat().st_size}"
+            identity = hash_text(spec.task, spec.model, spec.created, path.stat().st_size)
             return LogInfo(
-                run=spec.eval_id or spec.run_id or hashlib.sha256(identity.encode()).hexdigest()[:16],
+                run=spec.eval_id or spec.run_id or identity,
                 models={spec.model: model},
                 benchmarks={
                     _name_benchmark(log): {name: value for name, value in source.items() if value not in (None, "", {})}
