@@ -128,8 +128,8 @@ def public_classes(modules: list[Module]) -> dict[str, list[str]]:
 def repeated_stems(modules: list[Module]) -> dict[str, list[str]]:
     """Return the stems that several files share.
 
-    The same role in sibling packages below a package is no repetition: `logs.inspect.records` and
-    `logs.lm_eval.records`, `report.charts.noise` and `report.sections.noise`.
+    The same role in sibling packages below a package is no repetition: `logs.inspect.reader` and
+    `logs.lm_eval.reader`, `report.charts.noise` and `report.sections.noise`.
     """
     places: dict[str, list[str]] = defaultdict(list)
     for module in modules:

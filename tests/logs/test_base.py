@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.logs import base
-from howsure.logs.base import ReadOptions, RowBuilder, RowKey
+from howsure.logs.base import N_COMPARED, N_FEWEST, IdenticalTexts, ReadOptions, RowBuilder, RowKey
 from howsure.logs.values import parse_score
 from howsure.notes import read_templates
 
@@ -148,3 +149,49 @@ def test_only_rows_of_the_benchmark_the_model_and_the_variants_count():
 def test_a_mean_that_counts_what_is_missing_as_zero_is_noted_as_such():
     assert describe([(Q1, 1.0), (Q2, None)], 0.5) == [("log-mean-with-missing", 1)]
     assert describe([(Q1, 1.0), (Q2, None)], 0.7) == [("log-mean-differs", 0)]
+
+
+# --- copies are noted where nearly every question's texts are one; by construction ---
+
+LONG = "a long way round to say it " * 20
+
+
+def fed(questions, generations, text):
+    copies = IdenticalTexts()
+    for generation in range(generations):
+        for question in range(questions):
+            copies.add(("model", f"q{question}", "default"), text(question, generation))
+    return copies
+
+
+@pytest.mark.parametrize(
+    ("questions", "generations", "text"),
+    [
+        (20, 4, lambda question, generation: f"{LONG}{question}{generation}"),
+        (20, 4, lambda question, generation: f"{LONG}{question}{generation if question < 2 else 0}"),
+        (20, 1, lambda question, _: f"{LONG}{question}"),
+        (20, 4, lambda *_: None),
+        (N_FEWEST - 1, 4, lambda question, _: f"{LONG}{question}"),
+        (0, 0, lambda *_: ""),
+    ],
+    ids=["all differ", "a tenth differs", "one each", "no texts", "too few questions", "nothing"],
+)
+def test_what_is_not_said(questions, generations, text):
+    assert fed(questions, generations, text).describe() is None
+
+
+def test_of_a_large_log_a_fair_choice_is_kept_whatever_the_order():
+    copies = fed(5000, 3, lambda question, generation: f"{question} {generation if question % 2 else 0}")
+    assert len(copies._questions) == N_COMPARED
+    # Each one that is kept was seen from its first generation on.
+    assert all(n == 3 for _, _, n, _ in copies._questions.values())
+    assert copies.is_decided
+    # Half of them differ: of 100 drawn, 50 give or take 5 standard deviations of 5.
+    assert 25 < sum(differs for *_, differs in copies._questions.values()) < 75
+    pairs = [(question, generation) for question in range(5000) for generation in range(3)]
+    other = IdenticalTexts()
+    for i in np.random.default_rng(1).permutation(len(pairs)):
+        question, generation = pairs[i]
+        other.add(("model", f"q{question}", "default"), f"{question} {generation if question % 2 else 0}")
+    assert other._questions.keys() == copies._questions.keys()
+    assert {n for _, _, n, _ in other._questions.values()} == {3}

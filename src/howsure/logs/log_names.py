@@ -22,8 +22,16 @@ from typing import NamedTuple
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import DigestPart, LogInfo, LogReader, LogRow, QuestionDigest, ReadOptions
-from howsure.logs.identical_texts import DIFFERING_SHARE, N_FEWEST
+from howsure.logs.base import (
+    DIFFERING_SHARE,
+    N_FEWEST,
+    DigestPart,
+    LogInfo,
+    LogReader,
+    LogRow,
+    QuestionDigest,
+    ReadOptions,
+)
 from howsure.logs.settings import DECODING, is_harmless
 from howsure.notes import Note
 from howsure.rows.naming import FileFacts, Layout, format_settings, label_by_settings, list_differing, name_files

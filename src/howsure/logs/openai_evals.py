@@ -21,10 +21,9 @@ from typing import Any
 from howsure.errors import InputError
 from howsure.logs.base import RowBuilder
 from howsure.logs.record_functions import Records, Shared
-from howsure.logs.values import Record, as_mapping, encode_text, get_field, get_text, is_list
+from howsure.logs.settings import list_decoding
+from howsure.logs.values import Record, as_mapping, encode_text, get_field, get_number, get_text, is_list
 
-#: Settings that influence the completions of a model; other settings of the command line may be secret keys.
-_SETTINGS = ("temperature", "top_p", "max_tokens", "n", "seed", "stop", "presence_penalty", "frequency_penalty")
 #: The value that the harness writes when the grading model named none of the choices.
 _INVALID = "__invalid__"
 
@@ -162,7 +161,7 @@ def _make_records(
     texts = (sampled if isinstance(sampled, list) else [sampled]) or [None]
     picked, expected = data.get("picked"), data.get("expected")
     answer = picked[0] if isinstance(picked, list) and picked else picked
-    n_written = get_field(sampling, "usage.completion_tokens")
+    n_written = get_number(sampling, "usage.completion_tokens")
     wanted = sampling.get("prompt")
     for place, text in enumerate(texts):
         yield {
@@ -176,7 +175,7 @@ def _make_records(
             "$messages": wanted,
             "$endpoint_model": sampling["model"] if isinstance(sampling.get("model"), str) else None,
             "$prompt_tokens": None if place else get_field(sampling, "usage.prompt_tokens"),
-            "$completion_tokens": n_written / len(texts) if isinstance(n_written, int) else None,
+            "$completion_tokens": None if n_written is None else n_written / len(texts),
         }
 
 
@@ -191,7 +190,7 @@ def _read_settings(spec: Mapping[str, Any]) -> dict[str, object]:
         if name == "--completion_args":
             settings |= dict(pair.split("=", 1) for pair in value.split(",") if "=" in pair)
     settings |= as_mapping(get_field(spec, "run_config.eval_spec.args.sample_kwargs"))
-    return {key: settings[key] for key in _SETTINGS if key in settings}
+    return list_decoding(settings)
 
 
 def _format_time(text: object) -> str:

@@ -14,13 +14,9 @@ from howsure.errors import InputError
 from howsure.logs.base import RowBuilder
 from howsure.logs.file_formats import DECODE_ERRORS
 from howsure.logs.record_functions import Records, Shared
+from howsure.logs.settings import list_decoding
 from howsure.logs.values import Record, as_mapping, encode_text, get_field, get_number, get_text, is_list, list_messages
 
-#: Settings of a provider that influence its completions; the others may contain secret keys.
-_SETTINGS = (
-    *("temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "stop"),
-    *("presence_penalty", "frequency_penalty", "reasoning_effort", "reasoning"),
-)
 _STATUS = {"length": "length", "max_tokens": "length", "content_filter": "filtered"}
 #: Assertions whose value is the expected answer.
 _TARGET_ASSERTIONS = ("equals", "contains", "icontains")
@@ -169,10 +165,9 @@ def _read_settings(providers: object) -> dict[str, dict[str, object]]:
         if "id" not in options and len(options) == 1:
             [(id_, inside)] = options.items()
             options = {"id": id_, **as_mapping(inside)}
-        config = as_mapping(options.get("config"))
         for name in (options.get("label"), options.get("id")):
             if isinstance(name, str):
-                settings.setdefault(name, {key: config[key] for key in _SETTINGS if key in config})
+                settings.setdefault(name, list_decoding(options.get("config")))
     return settings
 
 

@@ -112,17 +112,10 @@ def mlflow(records: Records, shared: Shared, _path: Path, build: RowBuilder) -> 
         }
 
 
-#: Columns of ragas that are no metrics, and its metrics in the order in which they are read.
+#: Columns of ragas that may be numbers and are no metrics.
 _NO_METRICS = (
-    *("", "index", "unnamed: 0", "id", "retrieved_contexts", "reference_contexts", "contexts", "*context_ids"),
-    *("multi_responses", "rubric*", "persona_name", "query_style", "query_length", "synthesizer_name"),
-    *("reference_topics", "reference_tool_calls", "episode_done", "evolution_type", "metadata", "latency*", "time"),
-    *("category", "contexts_count", "num_contexts", "tokens", "cost", "model", "model_name", "user_input", "question"),
-    *("response", "answer", "reference", "ground_truth", "ground_truths"),
-)
-_METRICS = (
-    *("*faithfulness*", "*answer_relevanc*", "*response_relevancy*", "*context_*", "*answer_*", "*similarity*"),
-    *("*correctness*", "*noise_sensitivity*", "nv_*", "*accuracy*", "*groundedness*"),
+    *("", "index", "unnamed: 0", "id", "latency*", "time", "query_length", "contexts_count", "num_contexts", "tokens"),
+    *("cost", "category", "user_input", "question", "response", "answer", "reference", "ground_truth*", "model*"),
 )
 
 
@@ -138,11 +131,6 @@ def ragas(records: Records, _shared: Shared, path: Path, _build: RowBuilder) -> 
     if records and not metrics:
         raise InputError("no metric has a number for any record", where=str(path), remedy="is the file complete?")
 
-    def rank(name: str) -> int:
-        """Return the place of a metric."""
-        return next((i for i, pattern in enumerate(_METRICS) if fnmatchcase(name, pattern)), len(_METRICS))
-
-    metrics.sort(key=rank)
     for record in records:
         yield {**record, "$scores": {name: record[name] for name in metrics if name in record}}
 

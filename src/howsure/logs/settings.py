@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-__all__ = ["DECODING", "is_harmless", "list_conditions"]
+__all__ = ["DECODING", "is_harmless", "list_conditions", "list_decoding"]
 
 #: Settings that influence the completions of a model, by the names that readers give them in `ModelRecord.settings`.
 DECODING = frozenset(
@@ -20,6 +20,8 @@ DECODING = frozenset(
         *("reasoning_effort", "reasoning_tokens", "effort", "system_message", "system_instruction"),
     }
 )
+#: Settings of requests that are kept although they tell no systems apart, or that few programs have.
+_FURTHER = ("seed", "n", "num_choices", "logprobs", "top_logprobs", "max_output_tokens", "reasoning")
 #: The one list of settings that say how much was run, when and where, and not what; and of those that may be secret.
 _HARMLESS = (
     # seeds, counts, and what was picked
@@ -63,6 +65,16 @@ def is_harmless(name: str) -> bool:
     """
     last = name.rpartition(".")[2].lower()
     return any(fnmatchcase(last, pattern) for pattern in _HARMLESS)
+
+
+def list_decoding(settings: object) -> dict[str, object]:
+    """Return the settings that influence the completions of a model; others may be secret keys.
+
+    >>> list_decoding({"temperature": 0, "api_key": "k", "seed": 1})
+    {'temperature': 0, 'seed': 1}
+    """
+    each = settings.items() if isinstance(settings, Mapping) else ()
+    return {name: value for name, value in each if name in DECODING or name in _FURTHER}
 
 
 def list_conditions(settings: object, *, without: Sequence[str] = (), prefix: str = "") -> dict[str, object]:

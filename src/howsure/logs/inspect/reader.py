@@ -24,6 +24,7 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import (
+    N_COMPARED,
     UNSCORED,
     LogInfo,
     LogReader,
@@ -35,7 +36,6 @@ from howsure.logs.base import (
     RowKey,
     digest_text,
 )
-from howsure.logs.identical_texts import N_COMPARED
 from howsure.logs.inspect.log_file import (
     InspectLog,
     Sample,
@@ -55,7 +55,7 @@ from howsure.logs.inspect.samples import (
     score_sample,
     text_fields,
 )
-from howsure.logs.settings import DECODING, list_conditions
+from howsure.logs.settings import DECODING, list_conditions, list_decoding
 from howsure.logs.spec_functions import time
 from howsure.logs.values import as_mapping, hash_text
 from howsure.store.manifest import ModelRecord
@@ -67,8 +67,6 @@ _CUTTING_LIMITS = frozenset({"token", "context"})
 _N_DIGESTED = 900
 #: Number of samples of a log whose prompts and completions are compared with those of other logs.
 _N_PROMPTS = 5
-#: Settings that are kept although they tell no systems apart.
-_SETTINGS = ("seed", "num_choices", "logprobs", "top_logprobs")
 _LETTER = re.compile("[A-Z]")
 _LOCAL_HOST = re.compile(r"localhost|127\..*|0\.0\.0\.0|::1|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*")
 #: Largest number of epochs of a question that are compared if texts are read for the comparison only.
@@ -160,11 +158,9 @@ class InspectReader(LogReader):
 def _list_settings(log: InspectLog) -> dict[str, object]:
     """Return the decoding settings of the model, over which those of the task are; others may be secret."""
     settings = {**(log.header.eval.model_generate_config or {}), **(log.header.plan.config or {})}
-    return {
-        name: value
-        for name, value in settings.items()
-        if value is not None and (name in DECODING or name in _SETTINGS or list_conditions({name: value}))
-    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    relevant = list_decoding(settings)
+    return {name: value for name, value in settings.items() if name in relevant or list_conditions({name: value})}
 
 
 def _list_conditions(log: InspectLog) -> dict[str, object]:
