@@ -57,7 +57,7 @@ from howsure.logs.inspect.samples import (
 )
 from howsure.logs.settings import DECODING, list_conditions, list_decoding
 from howsure.logs.spec_functions import time
-from howsure.logs.values import as_mapping, hash_text
+from howsure.logs.values import as_mapping, hash_text, parse_number
 from howsure.store.manifest import ModelRecord
 
 _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})
@@ -307,10 +307,10 @@ def _usage_fields(sample: SampleSummary, model: str) -> RowFields:
     n_retries = sample.retries if isinstance(sample.retries, int) else len(sample.error_retries or ())
     return {
         "prompt_tokens": usage.input_tokens if isinstance(usage.input_tokens, int) else None,
-        "completion_tokens": float(usage.output_tokens) if isinstance(usage.output_tokens, int) else None,
+        "completion_tokens": parse_number(usage.output_tokens),
         "attempts": n_retries + 1,
         "created": time(sample.completed_at),
-        "seconds": float(sample.total_time) if isinstance(sample.total_time, (int, float)) else None,
+        "seconds": parse_number(sample.total_time),
     }
 
 
