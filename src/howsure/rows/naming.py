@@ -376,28 +376,27 @@ class _Naming:
         others = _join([*free, [str(model) for model in models]] if has_models else free)
         own_roles = ["benchmark"] * has_models
 
-        def is_sure(rest: Sequence[str], *, is_strict: bool) -> bool:
+        def is_sure(rest: Sequence[str]) -> bool:
             """Return whether files with the same ids are of one benchmark, and those with others of others."""
             own = [{v for v, one in zip(rest, classes, strict=True) if one == number} for number in set(classes)]
             n_most, n_least = max(map(len, own)), min(map(len, own))
             is_crossed = n_most < 2 or bool(set.intersection(*own))
-            return (is_crossed or (trust > 0 and not is_strict)) and (is_disjoint or n_least > 1)
+            return is_crossed and (is_disjoint or n_least > 1)
 
-        for is_strict in (True, False):
-            for size in range(1, len(axes) + 1):
-                fitting = [one for one in combinations(axes, size) if _are_same(_join(axes[k] for k in one), classes)]
-                if fitting and is_sure(others or [""] * len(places), is_strict=is_strict):
-                    names = _join(axes[k] for k in fitting[0])
-                    if (len(fitting) > 1 and not others and not has_models) or _has_doubtful_numbers(names):
-                        self._refuse(f"{_list(set(names))} may be models or benchmarks", axes, own_roles)
-                    return names
-            for part in axes:
-                cut = _cut(_drop_shared(axes[part], "_"), classes)
-                if cut and is_sure(cut[1], is_strict=is_strict):
-                    self._divided.add(part)
-                    for i, rest in zip(places, _drop_shared(cut[1], "_"), strict=True):
-                        self._parts[i][part] = rest
-                    return _drop_shared(cut[0], _SEPARATORS)
+        for size in range(1, len(axes) + 1):
+            fitting = [one for one in combinations(axes, size) if _are_same(_join(axes[k] for k in one), classes)]
+            if fitting and is_sure(others or [""] * len(places)):
+                names = _join(axes[k] for k in fitting[0])
+                if (len(fitting) > 1 and not others and not has_models) or _has_doubtful_numbers(names):
+                    self._refuse(f"{_list(set(names))} may be models or benchmarks", axes, own_roles)
+                return names
+        for part in axes:
+            cut = _cut(_drop_shared(axes[part], "_"), classes)
+            if cut and is_sure(cut[1]):
+                self._divided.add(part)
+                for i, rest in zip(places, _drop_shared(cut[1], "_"), strict=True):
+                    self._parts[i][part] = rest
+                return _drop_shared(cut[0], _SEPARATORS)
         what = f"{len(places)} files have {len(set(classes))} sets of question ids, which no part of their paths names"
         if not is_disjoint or not trust:
             what = f"{len(places)} files have ids in common, and no targets that say whether the questions are the same"
