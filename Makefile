@@ -61,10 +61,8 @@ bench: .venv/.ready
 	$(BIN)/python bench/pairs.py
 	$(BIN)/python bench/report_statistics.py
 	$(BIN)/python bench/throughput.py
-	$(BIN)/python bench/reading.py
 	$(BIN)/python bench/commands.py
 	$(BIN)/python bench/completions.py
-	$(BIN)/python bench/fit_conclusions.py
 	$(BIN)/python bench/code_tests.py
 	$(BIN)/python bench/limits.py
 	$(BIN)/python bench/early_stopping.py

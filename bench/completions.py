@@ -1,199 +1,284 @@
-"""How real completions are read: false accepts and false rejects of ours and of other programs' filters.
+"""How real completions are read: scores, unread shares, agreement with harnesses and people, errors, and times.
 
-Every completion that ours reads otherwise than the harness that published it, or does not read, was judged by a
-language model; `judged_completions.tsv` holds what it says, or nothing where no answer can be read from it. A
-completion that is not listed there says what both read. *False accepts* are completions that are read as an answer that
-they do not give, *false rejects* those that give an answer and are not read, both as shares of all completions of a
-kind. *Not judged* are completions that are read otherwise than the harness and are not in the file, because the code
-changed; they count as false until somebody reads them (`--list` prints those and all false ones).
+The completions lie beside the clone, in `../shared/data/completions` and `../shared/data/completions_unseen`; where
+they are absent the command says so and ends. One line for each kind:
 
-Beside ours stand the filters of lm-evaluation-harness 0.4.13 on the same completions: the patterns of its tasks gsm8k
-(strict-match, flexible-extract), gsm8k_cot (strict-match), mmlu_pro (custom-extract), gpqa (flexible-extract) and bbh.
-Below are the completions that an early version of ours misread, judged in `judged.jsonl` of the data folder. Needs the
-data folder beside the clone.
+n, unread       completions, and the share of which no answer is read
+score           mean score of what is read against the published target
+harness         share that is read as the harness that published the completion reads it, of those with its reading
+people          share whose score is the verdict of a person, of those with one
+judged          completions with readings that a careful reader accepts; `right` of them are read so, `accepts` are
+                read as an answer that they do not give, and `rejects` give an answer and are not read
+us              median microseconds of CPU for a completion
+
+`--half 0` and `--half 1` select one half of the unseen questions, by a hash of kind and question, so that rules can be
+written with one half in view and be measured on the other. `--models` prints by how much the scores of models differ
+from those that `--save FILE` wrote earlier and `--against FILE` names, and `--list KIND` prints what is read otherwise.
 """
 
 from __future__ import annotations
 
-import csv
+import argparse
+import gzip
+import hashlib
+import itertools
 import json
 import re
+import statistics
 import string
-import sys
 import time
-from collections.abc import Callable
-from fractions import Fraction
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from howsure.extraction.completion_context import CompletionContext
-from howsure.extraction.multiple_choice import read_choice
-from howsure.extraction.numbers import canonical_number, extract_number
-from howsure.scorers.yes_no import read_yes_no
+from howsure.scorers.completion_text import CompletionContext
+from howsure.scorers.multiple_choice import read_choice
+from howsure.scorers.numerals import canonical_number
+from howsure.scorers.registry import build_scorer
+from howsure.scorers.scorer_parts import Scorer, ScoringItem
 
-DATA = Path(__file__).resolve().parents[1] / "../shared/data/completions"
+DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 JUDGEMENTS = Path(__file__).with_name("judged_completions.tsv")
-#: Kind of completions -> the text with which its prompts begin a further question.
-CHOICES = {
-    "aqua_cot": "",
-    "bbh_choice": "\nQ:",
-    "date_cot": "",
-    "mmlu_pro": "\nQuestion:",
-    "mmlu_stated": "",
-    "thinking": "",
-}
-NUMBERS = ("gsm8k_cot", "math", "mgsm", "svamp_cot")
-#: Kinds whose choices have no labels.
-WORDS = {"bbh_words": "\nQ:"}
-#: Kind of an answer -> its kinds of completions.
-SORTS = {"choice": tuple(CHOICES), "number": NUMBERS, "words": tuple(WORDS)}
-#: Filter -> (pattern, whether the last match counts, the kinds of answers that it reads).
-FILTERS = {
-    "gsm8k strict": (r"#### (\-?[0-9\.\,]+)", False, ("number",)),
-    "gsm8k_cot strict": (r"The answer is (\-?[0-9\.\,]+).", False, ("number",)),
-    "gsm8k flexible": (r"(-?[$0-9.,]{2,})|(-?[0-9]+)", True, ("number",)),
-    "mmlu_pro custom": (r"answer is \(?([ABCDEFGHIJ])\)?", False, ("choice",)),
-    "gpqa flexible": (r"(\([A-Z]\))", True, ("choice",)),
-    "bbh": (r"(?<=the answer is )(.*)(?=.)", False, ("choice", "words")),
-}
+#: Kind of the first set of completions -> the sort of its answers; all others are choices.
+SORTS = {"gsm8k_cot": "number", "mgsm": "number", "svamp_cot": "number", "math": "maths"}
+#: Kind -> the text with which its prompts begin a further question.
+STOPS = {"bbh_choice": "\nQ:", "bbh_words": "\nQ:", "mmlu_pro": "\nQuestion:"}
+#: Sort of answers -> the scorer that reads them.
+SCORERS = {"number": "numeric", "yesno": "yes-no", "maths": "maths", "list": "list", "open": "contains"}
 Row = dict[str, Any]
-Reader = Callable[[Row], str | None]
 
 
-def load(kind: str) -> list[Row]:
-    """The completions of one kind, with their choices and the question alone."""
-    rows = [json.loads(line) for line in (DATA / f"{kind}.jsonl").read_text("utf-8").split("\n") if line]
+class Reading(NamedTuple):
+    """What is read from a completion: its answer, the score, and the rule."""
+
+    answer: str | None
+    score: float
+    rule: str | None
+
+
+def load_rows(folder: str, half: int | None = None) -> Iterator[Row]:
+    """Yield the completions of a folder, in one form."""
+    if folder == "completions_unseen":
+        with gzip.open(DATA / folder / "completions.jsonl.gz", "rt", encoding="utf-8") as file:
+            for row in map(json.loads, file):
+                question = f"{row['kind'].split('_')[0]} {str(row['id']).partition('/')[0]} {row['question']}"
+                if half is None or hashlib.sha256(question.encode()).digest()[0] % 2 == half:
+                    yield row
+        return
+    judgements = load_judgements()
+    for path in sorted((DATA / folder).glob("*.jsonl")):
+        for row in map(json.loads, filter(None, path.read_text("utf-8").split("\n"))):
+            if path.stem != "judged":
+                yield complete_row(row, judgements)
+
+
+def load_judgements() -> dict[tuple[str, str, str], list[str | None]]:
+    """Return the judged answers by kind, model and question; None where a completion gives none."""
+    lines = (line.split("\t") for line in JUDGEMENTS.read_text("utf-8").splitlines()[1:])
+    return {(kind, model, question): [answer or None] for kind, model, question, answer in lines}
+
+
+def complete_row(row: Row, judgements: dict[tuple[str, str, str], list[str | None]]) -> Row:
+    """Return a completion of the first set in the form of the second."""
+    kind, text = row["kind"], str(row.get("question") or row.get("prompt") or "")
+    text = text[text.rfind("\nQ:") + 3 :].strip() if kind.startswith("bbh") else text
+    choices = row.get("choices") or re.findall(r"(?m)^\([A-Z]\) (.*)$", text)
+    words = [choice.lower() for choice in choices]
+    sort = SORTS.get(kind) or ("yesno" if set(words) == {"yes", "no"} else "choice")
+    sort = "number" if sort == "maths" and normalize("number", row["gold"]) else sort
+    stops = [STOPS[kind]] if kind in STOPS else []
+    new = row | {"question": text, "choices": choices if sort == "choice" else [], "type": sort, "stops": stops}
+    letters: dict[str, str] = {}
+    if kind == "bbh_words" and sort == "choice":
+        letters = {word: string.ascii_uppercase[place] for place, word in enumerate(words)}
+        new |= {
+            "gold": letters[str(row["gold"]).lower()],
+            "harness": letters.get(str(row["harness"]).strip(" .").lower()),
+        }
+        new["words"] = True
+    if (key := (kind, row["model"], str(row["id"]))) in judgements:
+        answer = judgements[key][0]
+        new["judged"] = [letters.get(str(answer).lower()) if "words" in new else answer]
+    return new
+
+
+class Readers:
+    """What reads completions, by the sort of their answers."""
+
+    def __init__(self) -> None:
+        self._scorers: dict[str, Scorer] = {}
+
+    def read(self, row: Row) -> Reading:
+        """Return what is read from a completion."""
+        sort, text, choices = row["type"], row.get("completion") or "", tuple(row.get("choices") or ())
+        gold = row["gold"] if isinstance(row["gold"], str) else json.dumps(row["gold"])
+        context = CompletionContext(
+            row["question"], choices, stops=tuple(row.get("stops") or ()), language=row.get("language") or ""
+        )
+        if sort == "choice":
+            labels = string.ascii_uppercase[: len(choices)]
+            is_labelled = not row.get("words") and not row["kind"].endswith("words")
+            place, rule = read_choice(text, labels, choices, expects_label=is_labelled, context=context)
+            answer = None if place is None else labels[place]
+            return Reading(answer, float(answer == normalize("choice", gold)), rule)
+        if sort not in self._scorers:
+            self._scorers[sort] = build_scorer(SCORERS[sort], "bench")
+        try:
+            scored = self._scorers[sort].score(text, ScoringItem(row["kind"], str(row["id"]), "", gold, context))
+        except ValueError as error:
+            return Reading(None, 0.0, str(error))
+        return Reading(scored.answer, scored.score, scored.rule)
+
+    def close(self) -> None:
+        """End the processes of the scorers."""
+        for scorer in self._scorers.values():
+            scorer.close()
+
+
+def normalize(sort: str, text: object) -> str | None:
+    """Return a published or judged reading in the form in which ours is written."""
+    if text is None:
+        return None
+    written = str(text).strip()
+    if sort == "choice":
+        match = re.fullmatch(r"\W*([A-Z])\W*", written)
+        return match[1] if match else None
+    if sort == "number":
+        return canonical_number(written.strip(" $.").replace(",", ""))
+    return written.strip(" .*").lower() or None
+
+
+def measure_kind(rows: list[Row], readers: Readers) -> tuple[dict[str, float], list[Reading]]:
+    """Return the figures of the completions of one kind, and what is read from each."""
+    for row in rows[:3]:
+        readers.read(row)
+    readings, times = [], []
     for row in rows:
-        text = str(row.get("question") or row.get("prompt") or "")
-        row["text"] = text[text.rfind("\nQ:") + 3 :].strip() if row["kind"].startswith("bbh") else text
-        if "choices" not in row:
-            row["choices"] = re.findall(r"^\([A-Z]\) (.*)$", row["text"], re.MULTILINE)
-    return rows
-
-
-def load_judgements() -> dict[tuple[str, str, str], str | None]:
-    """The judged answers by kind, model and question; None where a completion gives none."""
-    with JUDGEMENTS.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t")
-        return {(row["kind"], row["model"], row["id"]): row["answer"] or None for row in rows}
-
-
-def find_letter(text: object) -> str | None:
-    """The letter that a text is, in brackets or not."""
-    match = re.fullmatch(r"\W*([A-Z])\W*", str(text or ""))
-    return match[1] if match else None
-
-
-def read_number(text: object) -> str | None:
-    """The number that a text is, in canonical form."""
-    cleaned = str(text or "").strip(" $.").replace(",", "")
-    try:
-        return canonical_number(cleaned) or str(Fraction(cleaned))
-    except (ValueError, ZeroDivisionError):
-        return None
-
-
-def find_word(text: object) -> str | None:
-    """The word that a text is, in lower case."""
-    return str(text or "").strip(" .*").lower() or None
-
-
-PARSERS: dict[str, Callable[[object], str | None]] = {"choice": find_letter, "number": read_number, "words": find_word}
-
-
-def read_ours(row: Row) -> str | None:
-    """What we read."""
-    stop = (CHOICES | WORDS).get(row["kind"], "")
-    context = CompletionContext(row.get("text", ""), tuple(row["choices"]), stops=(stop,) if stop else ())
-    if row["kind"] in NUMBERS:
-        return extract_number(row["completion"], context=context)
-    words = [choice.lower() for choice in row["choices"]]
-    if row["kind"] in WORDS and set(words) == {"yes", "no"}:
-        return read_yes_no(row["completion"], context)[0]
-    labels = string.ascii_uppercase[: len(words)]
-    has_labels = row["kind"] in CHOICES
-    place, _ = read_choice(row["completion"], labels, row["choices"], expects_label=has_labels, context=context)
-    return None if place is None else (labels if has_labels else words)[place]
-
-
-def read_filtered(name: str, row: Row) -> str | None:
-    """What a filter of lm-evaluation-harness reads."""
-    pattern, is_last, _ = FILTERS[name]
-    matches = [
-        next((part for part in match.groups() if part), match[0]) for match in re.finditer(pattern, row["completion"])
-    ]
-    if not matches:
-        return None
-    answer = matches[-1 if is_last else 0].strip()
-    sort = next(sort for sort, kinds in SORTS.items() if row["kind"] in kinds)
-    return PARSERS[sort](answer)
-
-
-def list_readers(sort: str) -> dict[str, Reader]:
-    """Ours and the filters that read a sort of answers, by name."""
-    readers: dict[str, Reader] = {"howsure": read_ours}
-    for name in (name for name, filtered in FILTERS.items() if sort in filtered[2]):
-        readers[name] = lambda row, name=name: read_filtered(name, row)  # type: ignore[misc]  # binds the name
-    return readers
-
-
-def count_errors(readings: list[str | None], truths: list[str | None]) -> tuple[int, int]:
-    """The numbers of false accepts and of false rejects."""
-    pairs = list(zip(readings, truths, strict=True))
-    wrong = sum(reading is not None and reading != truth for reading, truth in pairs)
-    return wrong, sum(reading is None and truth is not None for reading, truth in pairs)
-
-
-def print_kind(kind: str, sort: str, judgements: dict[tuple[str, str, str], str | None], *, is_listed: bool) -> None:
-    """Print the lines of one kind of completions."""
-    parse = PARSERS[sort]
-    rows = [row for row in load(kind) if (row["choices"] if sort != "number" else parse(row["gold"]))]
-    harness = [parse(row.get("harness")) for row in rows]
-    keys = [(kind, row["model"], row["id"]) for row in rows]
-    truths = [parse(judgements[key]) if key in judgements else one for key, one in zip(keys, harness, strict=True)]
-    for name, read in list_readers(sort).items():
         start = time.process_time()
-        readings = [read(row) for row in rows]
-        seconds = (time.process_time() - start) / len(rows)
-        count = len(rows)
-        same = sum(one == other for one, other in zip(readings, harness, strict=True))
-        right = sum(one == parse(row["gold"]) for one, row in zip(readings, rows, strict=True))
-        accepts, rejects = count_errors(readings, truths)
-        unjudged = sum(
-            one != other and key not in judgements for one, other, key in zip(readings, harness, keys, strict=True)
-        )
-        print(
-            f"{kind:<13}{name:<18}{count:>5}{sum(key in judgements for key in keys):>8}{same / count:>9.1%}"
-            f"{right / count:>7.1%}{readings.count(None) / count:>8.1%}{accepts / count:>9.2%}{rejects / count:>9.2%}"
-            + (f"{unjudged:>8}" if name == "howsure" else f"{'':>8}")
-            + f"{seconds * 1e6:>6.0f}"
-        )
-        if is_listed and name == "howsure":
-            for reading, truth, key in zip(readings, truths, keys, strict=True):
-                if reading != truth:
-                    remark = "" if key in judgements else " (not judged)"
-                    print(f"    {key[1]} {key[2]}: {reading}, not {truth}{remark}")
+        readings.append(readers.read(row))
+        times.append(time.process_time() - start)
+    n, counts = len(rows), defaultdict[str, float](float)
+    for row, reading in zip(rows, readings, strict=True):
+        counts["unread"] += reading.answer is None
+        counts["score"] += reading.score
+        if "human" in row:
+            counts["verdicts"] += 1
+            counts["people"] += (reading.score >= 0.5) == row["human"]
+            counts["people accept"] += reading.score >= 0.5 and not row["human"]
+            counts["people reject"] += reading.score < 0.5 and row["human"]
+        if row["type"] in ("choice", "number", "yesno") and row.get("harness") is not None:
+            counts["readings"] += 1
+            counts["harness"] += normalize(row["type"], row["harness"]) == reading.answer
+        if "judged" in row:
+            accepted = [normalize(row["type"], one) for one in row["judged"]]
+            counts["judged"] += 1
+            counts["right"] += reading.answer in accepted
+            counts["accepts"] += reading.answer is not None and reading.answer not in accepted
+            counts["rejects"] += reading.answer is None and None not in accepted
+    figures: dict[str, float] = {"n": n, "unread": counts["unread"] / n, "score": counts["score"] / n}
+    figures["us"] = 1e6 * statistics.median(times)
+    for name, total in (("harness", "readings"), ("people", "verdicts")):
+        figures[name] = counts[name] / counts[total] if counts[total] else float("nan")
+    for name in ("people accept", "people reject"):
+        figures[name] = counts[name] / counts["verdicts"] if counts["verdicts"] else float("nan")
+    return figures | {name: counts[name] for name in ("judged", "right", "accepts", "rejects")}, readings
+
+
+def count_reversed(rows: list[Row], readings: list[Reading]) -> tuple[int, int]:
+    """Return the number of pairs of models that the scores order otherwise than people do, and of all pairs."""
+    sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for row, reading in zip(rows, readings, strict=True):
+        sums[row["model"]][0] += reading.score
+        sums[row["model"]][1] += row["human"]
+    pairs = list(itertools.combinations(sums.values(), 2))
+    return sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in pairs), len(pairs)
+
+
+def score_models(rows: list[Row], readings: list[Reading]) -> dict[str, float]:
+    """Return the mean score of each model with 20 completions or more."""
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for row, reading in zip(rows, readings, strict=True):
+        scores[row["model"]].append(reading.score)
+    return {model: sum(values) / len(values) for model, values in scores.items() if len(values) >= 20}
+
+
+def list_keyed(rows: list[Row], readings: list[Reading]) -> list[tuple[Any, ...]]:
+    """Return the readings with a key of their completions: model, question, and a number where these repeat."""
+    numbers = Counter[str]()
+    keyed = []
+    for row, reading in zip(rows, readings, strict=True):
+        name = f"{row['model']} {row['id']} {hashlib.sha256(row['question'].encode()).hexdigest()[:8]}"
+        numbers[name] += 1
+        keyed.append((f"{name} {numbers[name]}", *reading))
+    return keyed
+
+
+def print_line(name: str, figures: dict[str, float]) -> None:
+    """Print the line of one kind."""
+    shares = "".join(f"{figures[key]:>9.1%}" for key in ("unread", "score", "harness", "people"))
+    counts = "".join(f"{figures[key]:>8.0f}" for key in ("judged", "right", "accepts", "rejects", "us"))
+    print(f"{name:<34}{figures['n']:>6.0f}{shares.replace('nan%', '    ')}{counts}", flush=True)
 
 
 def main() -> None:
-    """Print the tables."""
-    if not DATA.exists():
-        print(f"no completions at {DATA}")
+    """Print the table, and write or compare what is read."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--half", type=int, choices=(0, 1))
+    parser.add_argument("--only", default="", help="names of kinds, with commas")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--list", default="", help="kind whose differences are printed")
+    args = parser.parse_args()
+    folders = [name for name in ("completions", "completions_unseen") if (DATA / name).is_dir()]
+    if not folders:
+        print(f"no completions in {DATA}: nothing was measured")
         return
-    judgements = load_judgements()
-    print(f"{'kind':<13}{'read by':<18}{'n':>5}{'judged':>8}{'harness':>9}{'right':>7}{'unread':>8}", end="")
-    print(f"{'accepts':>9}{'rejects':>9}{'not j.':>8}{'µs':>6}")
-    for sort, kinds in SORTS.items():
-        for kind in kinds:
-            print_kind(kind, sort, judgements, is_listed="--list" in sys.argv)
-    early = load("judged")
-    print(f"\n{'misread by an early version':<32}{'n':>5}{'wrong':>8}{'unread':>8}")
-    for sort, kinds in SORTS.items():
-        cases = [row for row in early if row["kind"] in kinds]
-        truths = [PARSERS[sort](row["truth"]) for row in cases]
-        for name, read in list_readers(sort).items() if cases else ():
-            wrong, unread = count_errors([read(row) for row in cases], truths)
-            print(f"{sort:<14}{name:<18}{len(cases):>5}{wrong:>8}{unread:>8}")
+    before = json.loads(args.against.read_text("utf-8")) if args.against else {}
+    after: dict[str, Any] = {}
+    readers = Readers()
+    print(f"{'kind':<34}{'n':>6}{'unread':>9}{'score':>9}{'harness':>9}{'people':>9}", end="")
+    print(f"{'judged':>8}{'right':>8}{'accepts':>8}{'rejects':>8}{'us':>8}")
+    for folder in folders:
+        groups: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in load_rows(folder, args.half):
+            if not args.only or any(part in row["kind"] for part in args.only.split(",")):
+                groups[f"{folder.removeprefix('completions_')}/{row['kind']}/{row['type']}"].append(row)
+        for name, rows in groups.items():
+            figures, readings = measure_kind(rows, readers)
+            print_line(name.replace("completions/", "seen/"), figures)
+            if "human" in rows[0]:
+                n, total = count_reversed(rows, readings)
+                errors = f"{figures['people accept']:.1%} false accepts, {figures['people reject']:.1%} false rejects"
+                print(f"    {errors}; {n} of {total} pairs of models in another order than people's")
+            models = score_models(rows, readings)
+            after[name] = {"figures": figures, "models": models, "readings": list_keyed(rows, readings)}
+            if old := before.get(name):
+                print_differences(rows, readings, old, is_listed=args.list in name and bool(args.list))
+    readers.close()
+    if args.save:
+        args.save.write_text(json.dumps(after), "utf-8")
+
+
+def print_differences(rows: list[Row], readings: list[Reading], old: dict[str, Any], *, is_listed: bool) -> None:
+    """Print how readings and scores of models differ from earlier ones of the same completions."""
+    by_key = {key: Reading(*reading) for key, *reading in old["readings"]}
+    earlier = [by_key[key] for key, *_ in list_keyed(rows, readings)]
+    others = sum(a.answer != b.answer for a, b in zip(earlier, readings, strict=True))
+    before = score_models(rows, earlier)
+    moved = [abs(before[model] - score) for model, score in score_models(rows, readings).items()]
+    scores = [sum(reading.score for reading in each) / len(rows) for each in (earlier, readings)]
+    gained = sum(b.score > a.score for a, b in zip(earlier, readings, strict=True))
+    lost = sum(b.score < a.score for a, b in zip(earlier, readings, strict=True))
+    print(
+        f"    {others} read otherwise; score {scores[0]:.4f} -> {scores[1]:.4f} (+{gained}, -{lost});"
+        f" models by at most {max(moved, default=0):.3f}"
+    )
+    for row, was, now in zip(rows, earlier, readings, strict=True) if is_listed else ():
+        if was.answer != now.answer:
+            told = {key: row[key] for key in ("gold", "harness", "judged", "human") if key in row}
+            print(f"  == {row['model']} {row['id']} {told}: {was} -> {now}")
+            print("    ", repr((row.get("completion") or "")[-500:]))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+0
 #: Elements of a page that are recorded each by itself.
 _IDS = re.compile(r"<(?:section|figure|article|table|main|aside|script)\b[^>]*? id=\"([^\"]+)\"[^>]*>")
 #: Type of an answer -> its scorer, and what the completions of the data folder without a type need.
-_SCORERS = {"number": "numeric", "yesno": "yes-no", "open": "normalised", "words": "list:ordered"}
+_SCORERS = {"number": "numeric", "yesno": "yes-no", "open": "contains"}
 _TYPES = {"bbh_words": "class", **dict.fromkeys(("gsm8k_cot", "math", "mgsm", "svamp_cot"), "number")}
 _STOPS = {"bbh_choice": ["\nQ:"], "bbh_words": ["\nQ:"], "mmlu_pro": ["\nQuestion:"]}
 
@@ -208,8 +208,8 @@ def compare_results(old: Row, new: Row) -> str | None:
 
 def read_completion(row: Mapping[str, Any], scorers: dict[str, Any]) -> tuple[str | None, float | None]:
     """Return the answer that is read from a completion, and its score; None where it cannot be scored."""
-    from howsure.extraction.completion_context import CompletionContext
-    from howsure.extraction.multiple_choice import read_choice
+    from howsure.scorers.completion_text import CompletionContext
+    from howsure.scorers.multiple_choice import read_choice
     from howsure.scorers.registry import build_scorer
     from howsure.scorers.scorer_parts import ScoringItem
 
@@ -241,7 +241,7 @@ def read_completion(row: Mapping[str, Any], scorers: dict[str, Any]) -> tuple[st
 
 def measure_completions(data: Path, is_wanted: IsWanted) -> Iterator[Row]:
     """Yield the rows of the part `completions`, one for each file and kind."""
-    files = [*(ROOT / "tests/extraction").glob("*.jsonl"), *data.glob("completions*/*.jsonl*")]
+    files = [*(ROOT / "tests/scorers").glob("*.jsonl"), *data.glob("completions*/*.jsonl*")]
     scorers: dict[str, Any] = {}
     for file in sorted(files):
         folder, kind = ("tests", "type") if ROOT / "tests" in file.parents else (SHARED, "kind")

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 from howsure.benchmarks.built_in import directions_large, directions_small
-from howsure.extraction.directions import DIRECTIONS, extract_direction
+from howsure.scorers.directions import DIRECTIONS, extract_direction
 
 
 def test_large_has_each_of_5760_questions_once():

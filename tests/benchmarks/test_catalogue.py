@@ -442,7 +442,7 @@ def test_drop(published):
         ("14 - 3 = 11.\nAnswer: 11", 1), ("Answer: 12", 0), ("Answer: 11 points", 0.67), ("**Answer:** **11**", 1),
     ]  # fmt: skip
     assert scores(benchmark, 0, *(text for text, _ in texts)) == [score for _, score in texts]
-    assert scores(benchmark, 1, "Answer: Ann Lee.", "It was Ann Lee.", "Answer: Lee", "Answer:") == [1, 1, 0.67, 0]
+    assert scores(benchmark, 1, "Answer: Ann Lee.", "It was Ann Lee.", "Answer: Lee", "Answer:") == [1, 0.67, 0.67, 0]
     # Two spans: the words of "Ravens" are half of those of the target's, F1 2/3, so that the mean is (1 + 2/3) / 2.
     spans = ["Answer: Baltimore Ravens; Foxes", "Answer: the Foxes; Ravens", "Answer: Foxes", "I cannot know."]
     assert scores(benchmark, 2, *spans) == [1, 0.83, 0.5, 0]

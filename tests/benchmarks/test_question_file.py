@@ -18,8 +18,8 @@ import yaml
 from howsure.benchmarks import BENCHMARKS, load
 from howsure.benchmarks.question_file import from_file
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.extraction.completion_context import CompletionContext
 from howsure.sample.experiment import load_experiment
+from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.scorer_parts import ScoringItem
 
 GSM8K = Path(__file__).resolve().parents[2] / "../shared/data/gsm8k"
@@ -66,8 +66,8 @@ def test_a_file_whose_targets_are_numbers_or_yes_and_no_without_a_scorer_says_so
             load(spec | more, base=tmp_path)
     lines = [str(one.message) for one in caught]
     kind = {"numeric": "a number", "yes-no": "yes or no"}.get(scorer)
-    what = f"t.jsonl: every right answer is {kind}, and no scorer is named: normalised reads an answer as a text"
-    assert lines == ([f"{what}; write scorer: {scorer}, or scorer: normalised to keep it"] if scorer else [])
+    what = f"t.jsonl: every right answer is {kind}, and no scorer is named: contains reads an answer as a text"
+    assert lines == ([f"{what}; write scorer: {scorer}, or scorer: contains to keep it"] if scorer else [])
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
@@ -464,9 +464,9 @@ def _score(benchmark, completion, i=0):
     return benchmark.scorer.score(completion, item).score
 
 
-def test_open_answers_are_normalised_where_no_scorer_is_named(tmp_path):
+def test_open_answers_are_searched_where_no_scorer_is_named(tmp_path):
     benchmark = _load(tmp_path, [{"q": "Who wrote Emma?", "a": "Jane Austen"}])
-    assert benchmark.source["scorer"] == "normalised"
+    assert benchmark.source["scorer"] == "contains"
     assert benchmark.questions[0].target == "Jane Austen"
     assert [_score(benchmark, text) for text in ("**Jane Austen**", "The answer is Jane Austen.", "Brontë")] == [
         1,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from howsure.rescoring.rescore import build_run_scorer
 from howsure.rescoring.run_context import RunContext
+from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store.manifest import Manifest
 from howsure.store.responses import RunFolder
@@ -38,11 +39,13 @@ def context(path: Path = Path(), benchmarks: Mapping | None = None, base: Path |
     return RunContext(path, benchmarks or {}, base)
 
 
-def judged(spec: str, completion: str, target: str, where: RunContext | None = None):
-    """(score, answer) of one completion."""
+def judged(
+    spec: str, completion: str, target: str, where: RunContext | None = None, known: CompletionContext | None = None
+):
+    """(score, answer) of one completion, of which `known` is known."""
     chosen = build_run_scorer(spec, where or context())
     try:
-        found = chosen.score(completion, ScoringItem("b", "q", "default", target))
+        found = chosen.score(completion, ScoringItem("b", "q", "default", target, known or CompletionContext()))
     finally:
         chosen.close()
     return found.score, found.answer

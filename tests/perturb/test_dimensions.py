@@ -12,13 +12,13 @@ from dataclasses import replace
 import pytest
 from helpers.long_cases import mark_long
 from helpers.perturb_questions import CITIES, benchmark, open_benchmark
+from howsure.extraction.statements import extract_text
 
 from howsure.benchmarks.question import Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.extraction.numbers import extract_number
-from howsure.extraction.statements import extract_text
 from howsure.perturb import check_space, draw_variants, parse_space
 from howsure.perturb.dimensions import BUILT_IN_VALUES, LANGUAGES
+from howsure.scorers.numbers import extract_number
 
 PLAIN = {
     "instruction": [{"mine": "Give the label."}],

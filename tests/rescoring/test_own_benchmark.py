@@ -13,11 +13,11 @@ import howsure as hs
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import HowsureWarning, InputError
-from howsure.extraction.completion_context import CompletionContext
 from howsure.perturb.instructions import load_packaged
 from howsure.perturb.variants import FixedPrompt, draw_variants
 from howsure.rescoring.choice_scorer import build_choice_scorer
 from howsure.rescoring.own_benchmark import build_own_scorer
+from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store.manifest import Manifest
 

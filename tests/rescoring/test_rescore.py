@@ -12,7 +12,7 @@ from helpers.scored_runs import response, run_of
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.rescoring.rescore import rescore
+from howsure.rescoring.rescore import choose_scorer, rescore
 from howsure.scorers import patterns
 from howsure.store import scorer_files
 from howsure.store.responses import RunFolder, read
@@ -52,12 +52,12 @@ def test_completions_that_were_never_scored_get_scores_and_the_first_are_compare
     before = read(path).to_pylist()
     found = rescore(path, "numeric")
     assert said(path, "numeric") == {
-        ("q1", 1): (1.0, "ok", "18", "number", None),
-        ("q1", 2): (1.0, "ok", "18", "number", None),
-        ("q1", 3): (0.0, "unparsed", None, "no number", None),
-        ("q2", 1): (1.0, "ok", "7", "number", None),
-        ("q2", 2): (0.0, "ok", "18", "number", None),
-        ("q2", 3): (0.0, "ok", "1", "number", None),
+        ("q1", 1): (1.0, "ok", "18", "statement", None),
+        ("q1", 2): (1.0, "ok", "18", "statement", None),
+        ("q1", 3): (0.0, "unparsed", None, "none", None),
+        ("q2", 1): (1.0, "ok", "7", "statement", None),
+        ("q2", 2): (0.0, "ok", "18", "last sentence", None),
+        ("q2", 3): (0.0, "ok", "1", "statement", None),
     }
     columns = found.columns()
     counts = ("n_scored", "n_unread", "n_missing", "n_both", "n_agree", "only_ours", "only_theirs")
@@ -100,13 +100,13 @@ def test_nothing_that_is_stored_changes(tmp_path, compacted):
 @pytest.mark.parametrize(
     ("row", "wanted"),
     [
-        ({"completion": "18", "status": "ok", "score": 1.0}, (1.0, "ok", "18", "number", None)),
-        ({"completion": "?", "status": "unparsed", "score": 0.0}, (0.0, "unparsed", None, "no number", None)),
-        ({"completion": "18", "status": "unparsed", "score": 0.0}, (1.0, "ok", "18", "number", None)),
-        ({"completion": "18", "status": "length", "score": 0.0}, (1.0, "length", "18", "number", None)),
+        ({"completion": "18", "status": "ok", "score": 1.0}, (1.0, "ok", "18", "bare", None)),
+        ({"completion": "?", "status": "unparsed", "score": 0.0}, (0.0, "unparsed", None, "refused", None)),
+        ({"completion": "18", "status": "unparsed", "score": 0.0}, (1.0, "ok", "18", "bare", None)),
+        ({"completion": "18", "status": "length", "score": 0.0}, (1.0, "length", "18", "bare", None)),
         # a number in a sentence that the limit of tokens cut is not the answer
-        ({"completion": "18 and", "status": "length", "score": 0.0}, (0.0, "length", None, "no number", None)),
-        ({"completion": "so", "status": "length", "score": 0.0}, (0.0, "length", None, "no number", None)),
+        ({"completion": "18 and", "status": "length", "score": 0.0}, (0.0, "length", None, "cut", None)),
+        ({"completion": "so", "status": "length", "score": 0.0}, (0.0, "length", None, "cut", None)),
         ({"completion": None, "status": "filtered", "score": 0.0}, (0.0, "filtered", None, None, None)),
         ({"completion": None, "status": "length", "score": 1.0}, (None, "unscored", None, None, None)),
         ({"completion": None, "status": "ok", "score": 1.0}, (None, "unscored", None, None, None)),
@@ -120,7 +120,7 @@ def test_nothing_that_is_stored_changes(tmp_path, compacted):
         ),
         (
             {"completion": "18", "status": "error", "error": "scoring: ValueError: old fault"},
-            (1.0, "ok", "18", "number", None),
+            (1.0, "ok", "18", "bare", None),
         ),
         (
             {"completion": "18", "status": "ok", "target": None, "score": 1.0},
@@ -160,7 +160,7 @@ def test_rows_that_came_since_are_scored_when_it_is_run_again(tmp_path):
     run_of(path, [response("q2", completion="17", score=0.0)])
     assert said(path, "numeric")["q2", 1] == (None, "unscored", None, None, None)
     rescore(path, "numeric", clock=lambda: 2.0)
-    assert said(path, "numeric")["q2", 1] == (0.0, "ok", "17", "number", None)
+    assert said(path, "numeric")["q2", 1] == (0.0, "ok", "17", "bare", None)
     assert len(scorer_files.list_scorers(path)) == 1
 
 
@@ -256,3 +256,35 @@ def test_lm_evals_own_scores_are_ours_on_the_first_and_the_others_get_theirs(tmp
     assert columns["n_both"].tolist() == columns["n_agree"].tolist() == [30, 30]
     found = scorer_files.stream_rows(tmp_path, [*KEY, "score"], scorer).read_all().to_pylist()
     assert {tuple(row[name] for name in KEY): row["score"] for row in found} == right
+
+
+@pytest.mark.parametrize(
+    ("targets", "name"),
+    [
+        (["18", "x\n#### 1,000"], "numeric"),
+        (["yes", "False"], "yes-no"),
+        (["yes", "18"], "contains"),
+        (["Paris", '["USA", "US"]'], "contains"),
+    ],
+)
+def test_the_scorer_follows_from_the_targets(tmp_path, targets, name):
+    rows = [response(f"q{i}", completion="", target=target) for i, target in enumerate(targets)]
+    assert choose_scorer(run_of(tmp_path, rows)) == name
+
+
+def test_choices_of_the_prompts_decide_before_the_targets(tmp_path):
+    prompt = ("b", "q", "default", [], "1", {"choices": ["Rome", "Oslo"]})
+    assert choose_scorer(run_of(tmp_path, [response(completion="A", target="1")], [prompt])) == "choice"
+
+
+def test_benchmarks_that_need_different_scorers_are_told(tmp_path):
+    rows = [response(completion="", target="18"), response(completion="", target="Paris", benchmark="c")]
+    with pytest.raises(InputError, match="need different scorers: numeric for b, contains for c; name the scorer"):
+        choose_scorer(run_of(tmp_path, rows))
+
+
+def test_thoughts_that_never_end_are_unfinished(tmp_path):
+    rows = [response(completion="<think>The answer is 18", target="18", status="ok", score=1.0)]
+    path = run_of(tmp_path, rows)
+    rescore(path, "numeric")
+    assert said(path, "numeric")["q", 1] == (0.0, "unfinished", None, "unfinished", None)

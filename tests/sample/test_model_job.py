@@ -1,13 +1,13 @@
 """Which stop strings are sent with a prompt: expectations written by hand."""
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
-from howsure.extraction.numbers import extract_number
 from howsure.models.model import Settings
 from howsure.perturb.variants import FixedPrompt
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.model_job import ModelJob, add_stops
 from howsure.sample.resume import PromptTask
+from howsure.scorers.numbers import extract_number
 
 ONE = [{"role": "user", "content": "Question: 1 + 1?\nAnswer:"}]
 TWO = [{"role": "user", "content": "Question: 2 + 2?\nAnswer: 4\n\nQuestion: 1 + 1?\nAnswer:"}]

@@ -87,7 +87,7 @@ def test_dropped_choices_had_their_share_of_the_tokens():
         (None, "stop", 0.0, "empty", None, None),
         (None, "tool_calls", 0.0, "tool-call", None, None),
         ("= 2", "refusal", 0.0, "refused", None, None),
-        ("<think>= 2", "stop", 0.0, "empty", None, None),
+        ("<think>= 2", "stop", 0.0, "unfinished", None, None),
         ("crash", "stop", None, "error", None, "scoring: RuntimeError: two lines"),
     ],
 )

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from howsure.errors import InputError
-from howsure.extraction.completion_context import CompletionContext
+from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoringItem
 

@@ -22,7 +22,7 @@ GSM8K = "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18"
     [
         ("The answer is 18.", GSM8K, (1.0, "18")),
         ("So $18.00", "18", (1.0, "18")),
-        ("It is 17, no: 19", "18", (0.0, "19")),
+        ("It is 17, no: 19", "18", (0.0, None)),
         ("I cannot say.", "18", (0.0, None)),
         ("3/4", "0.75", (1.0, "0.75")),
         ("#### 1,000", "The total is 1000", (1.0, "1000")),
@@ -72,9 +72,11 @@ def test_versions_change_with_the_code_that_decides(tmp_path, monkeypatch):
     code = tmp_path / "planted.py"
     code.write_text("a = 1\n")
     monkeypatch.setattr(scorer_parts, "_PACKAGE", tmp_path)
-    assert hash_code("planted") == hashlib.sha256(b"a = 1\n").hexdigest()[:8]
+    monkeypatch.setattr(scorer_parts, "READING_CODE", ("text",))
+    (tmp_path / "text.py").write_text("b = 1\n")
+    assert hash_code("planted") == hashlib.sha256(b"a = 1\nb = 1\n").hexdigest()[:8]
     code.write_text("a = 2\n")
-    assert hash_code("planted") == hashlib.sha256(b"a = 2\n").hexdigest()[:8]
+    assert hash_code("planted") == hashlib.sha256(b"a = 2\nb = 1\n").hexdigest()[:8]
 
 
 def test_every_scorer_is_told_of_in_the_module():
@@ -84,7 +86,7 @@ def test_every_scorer_is_told_of_in_the_module():
 @pytest.mark.parametrize(
     ("completion", "target", "wanted"),
     [
-        ("The opposite of south is north.", "north", (1.0, "north")),
+        ("The answer is north.", "north", (1.0, "north")),
         ("I walk north-east.", "NE", (1.0, "north-east")),
         ("East or west, I cannot say.", "east", (0.0, None)),
     ],

@@ -278,10 +278,10 @@ def _choose_scorer(content: TableContent) -> list[str]:
     """Return the options that name a scorer for the targets of a table."""
     targets = [target for _, target in content.targets]
     if not targets:
-        return ["--judge", "judge.yaml"] if "target" not in content.columns else ["--scorer", "normalised"]
+        return ["--judge", "judge.yaml"] if "target" not in content.columns else ["--scorer", "contains"]
     if all(_NUMBER.fullmatch(target) for target in targets):
         return ["--scorer", "numeric"]
-    return ["--scorer", "choice" if all(_LETTER.fullmatch(target) for target in targets) else "normalised"]
+    return ["--scorer", "choice" if all(_LETTER.fullmatch(target) for target in targets) else "contains"]
 
 
 def _list_columns(content: TableContent, table_map: TableMap) -> tuple[tuple[str, str, str, str], ...]:

@@ -385,7 +385,7 @@ def _collect_report_data(
 
 def rescore(
     data: Data | Evaluations,
-    scorer: str,
+    scorer: str | None = None,
     output: str | Path | None = None,
     *,
     base: str | Path | None = None,
@@ -401,8 +401,9 @@ def rescore(
     data
         Run folders, or logs that keep completions.
     scorer
-        ``"numeric"``, ``"direction"``, ``"exact"``, ``"choice"``, ``"choice:KIND"``, ``"maths"``, ``"regex:PATTERN"``,
-        ``"regex-first:PATTERN"``, or ``"own"``: the scorer of the run's own benchmark as it is now.
+        ``"numeric"``, ``"contains"``, ``"exact"``, ``"choice"``, ``"choice:KIND"``, ``"maths"``, ``"regex:PATTERN"``,
+        ``"regex-first:PATTERN"``, or ``"own"``: the scorer of the run's own benchmark as it is now. None chooses by the
+        targets: ``"choice"`` where prompts have choices, else ``"numeric"``, ``"yes-no"`` or ``"contains"``.
     output
         For logs: the run folder that they are converted to first.
     base

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError
-from howsure.extraction.directions import CARDINAL, DIRECTIONS, SHORT, extract_direction
-from howsure.extraction.numbers import extract_number
+from howsure.scorers.directions import CARDINAL, DIRECTIONS, SHORT, extract_direction
+from howsure.scorers.numbers import extract_number
 
 __all__ = ["directions_large", "directions_small", "population"]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from howsure.benchmarks.row_fields import get_value, parse_list
 from howsure.errors import InputError
-from howsure.extraction.completion_context import CompletionContext, ContextExtractor, accept_context, find_stops
+from howsure.scorers.completion_text import CompletionContext, ContextExtractor, accept_context, find_stops
 from howsure.scorers.scorer_parts import Scorer
 from howsure.scorers.targets import write_targets
 

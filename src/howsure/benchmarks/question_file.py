@@ -28,9 +28,9 @@ from howsure.benchmarks.question_rows import (
 )
 from howsure.benchmarks.row_fields import select_rows
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.completion_context import CompletionContext
 from howsure.notes import Note, warn
 from howsure.rows.formats import PlacedRow, read_regular_file, read_rows
+from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 #: Scorer of answers that are texts, where none is named.
-DEFAULT_SCORER = "normalised"
+DEFAULT_SCORER = "contains"
 #: Keys of the source of a benchmark that have the sentences of its notes.
 _KEYS_OF_NOTES = {"rows-left-out": "left_out", "odd-rows": "odd"}
 _CHOICE_TEMPLATE = "{question}\n{choices}"
@@ -143,7 +143,7 @@ def from_file(spec: Mapping[str, object], *, base: Path = Path()) -> Benchmark:
         left out is taken by its usual name, which a warning says); and optionally `target_after` (the text before the
         target in its field), `id`, `cluster` (names of fields), `strata` (a list of fields), `where` (allowed values by
         field), `system`, `template` (with `{question}`), `scorer` (a key of `ANSWERS` or of `scorers.registry.SCORERS`,
-        by default normalised; `answer` is the same key), `name` (by default that of the file) and `language` (a code
+        by default contains; `answer` is the same key), `name` (by default that of the file) and `language` (a code
         such as "de", which decides how numbers are read). The field `target` may hold a list of answers that are all
         right, or `target` may list several fields. For multiple choice, `choices` is the field with the list, or a list
         of fields with one choice each. The target is then a letter, a place or a text; `target_is` (a key of

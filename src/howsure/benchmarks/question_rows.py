@@ -18,17 +18,17 @@ from howsure.benchmarks.question import (
 )
 from howsure.benchmarks.row_fields import fill_pattern, find_pattern_fields, get_value, order_by_hash, read_text
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.directions import CARDINAL, DIRECTIONS, extract_direction
-from howsure.extraction.multiple_choice import extract_choice
-from howsure.extraction.numbers import canonical_number, extract_number
 from howsure.notes import Note
 from howsure.rows.formats import PlacedRow
+from howsure.scorers.directions import CARDINAL, DIRECTIONS, extract_direction
 from howsure.scorers.drop import list_accepted_answers
+from howsure.scorers.multiple_choice import extract_choice
+from howsure.scorers.numbers import canonical_number, extract_number
 from howsure.scorers.registry import SCORERS
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 from howsure.scorers.targets import parse_items, write_targets
 from howsure.scorers.targets import parse_targets as parse_accepted
-from howsure.scorers.yes_no import read_yes_no
+from howsure.scorers.yes_no import is_yes_or_no
 
 __all__ = [
     "ANSWERS",
@@ -453,11 +453,11 @@ def add_alternatives(questions: list[Question], kind: str) -> list[Question]:
         ]
     elif kind == "choice":
         answers = tuple(chr(c) for c in range(ord("A"), max(ord("D"), ord(targets[-1])) + 1))
-    elif kind in {"exact", "normalised"} and 2 <= len(targets) <= min(8, len(questions) - 1):
+    elif kind in {"exact", "normalised", "contains"} and 2 <= len(targets) <= min(8, len(questions) - 1):
         answers = tuple(targets)  # labels, such as yes and no
     elif kind == "yes-no":
         answers = ("yes", "no")
-        return [replace(q, alternatives=(answers[read_yes_no(q.target)[0] == "yes"],)) for q in questions]
+        return [replace(q, alternatives=(answers[is_yes_or_no(q.target) == "yes"],)) for q in questions]
     elif kind == "maths":
         answers = tuple(targets[: _MOST_WRONG + 1])
     return [replace(q, alternatives=tuple(a for a in answers if a not in {q.target, *q.accepted})) for q in questions]

@@ -214,7 +214,8 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
 @click.option(
     "--scorer",
     metavar="SCORER",
-    help="numeric, choice[:KIND], normalised, f1, list, yes-no, contains, exact, maths, regex:PATTERN, ... or own.",
+    help="numeric, choice[:KIND], contains, normalised, f1, list, yes-no, exact, maths, regex:PATTERN, ... or own. "
+    "Default: what the targets ask for.",
 )
 @click.option("-o", "--output", type=PATH, help="Of logs: the run folder that they are converted to first.")
 @click.option(
@@ -265,20 +266,24 @@ def rescore(
     """
     from howsure.export import conversion
 
-    if (judge is not None) + (scorer is not None or unparsed_by is not None) != 1:
-        remedy = "such as --scorer numeric, or --judge judge.yaml; --scorer and --unparsed-by can be given together"
-        raise InputError("give one of --scorer, --judge and --unparsed-by", remedy=remedy)
-    if override is not None and scorer is None:
+    if judge is not None and (scorer is not None or unparsed_by is not None):
+        remedy = "such as --judge judge.yaml, or --scorer numeric with or without --unparsed-by judge.yaml"
+        raise InputError("give either --judge, or --scorer and --unparsed-by", remedy=remedy)
+    is_scored = judge is None and (scorer is not None or unparsed_by is None)
+    if override is not None and not is_scored:
         raise InputError("--override is for --scorer, not for a judge", remedy="remove one of them")
     inputs = CommandInputs(paths, columns=parse_columns(columns), benchmark=benchmark, model=model, scale=scale)
     code = 0
-    if scorer is not None:
+    if is_scored:
         from howsure.api.result_selection import read_corrections
 
         find_targets = None if override is None else read_corrections(override)
         result, folders = conversion.rescore_sources(
             inputs.results, scorer, output, level=level, base=base, find_targets=find_targets
         )
+        if scorer is None:
+            scorer = str(result["scorer"][0]).partition("@")[0].removesuffix("+corrected")
+            print(f"howsure: scored by {scorer}, for the targets of the run", file=sys.stderr)
         scorer += "" if override is None else "+corrected"
     if (file := judge or unparsed_by) is not None:
         from howsure.judging.judge_run import STORED

@@ -19,7 +19,7 @@ from howsure.logs.base import UNSCORED, LogReader, ReadOptions
 from howsure.logs.log_source import LogSource
 from howsure.notes import Note, warn
 from howsure.rescoring.agreement import Agreements
-from howsure.rescoring.rescore import compare_scores, rescore
+from howsure.rescoring.rescore import choose_scorer, compare_scores, rescore
 from howsure.results.evaluations import Evaluations
 from howsure.results.run_source import RunSource
 from howsure.results.sources import Source
@@ -111,7 +111,7 @@ def convert_sources(results: Evaluations, output: Path, form: str | None) -> Res
 
 def rescore_sources(
     results: Evaluations,
-    scorer: str,
+    scorer: str | None,
     output: Path | None,
     *,
     level: float = 0.95,
@@ -125,7 +125,7 @@ def rescore_sources(
     results
         Run folders, logs and tables.
     scorer
-        Name of a scorer: see `scorers.registry`.
+        Name of a scorer: see `scorers.registry`; None for that of the targets (`rescoring.rescore.choose_scorer`).
     output
         Run folder to which logs and tables are converted first; None where there are only run folders.
     level
@@ -152,7 +152,8 @@ def rescore_sources(
     for path in folders:
         with _removed_on_failure(path if is_new and path == output else None):
             targets = None if find_targets is None else find_targets(path)
-            parts += rescore(path, scorer, level=level, base=base, targets=targets).parts
+            name = choose_scorer(path) if scorer is None else scorer
+            parts += rescore(path, name, level=level, base=base, targets=targets).parts
     return Agreements(tuple(parts)), folders
 
 

@@ -28,7 +28,6 @@ import msgspec
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import FatalEndpointError, InputError, StoreError, UnknownNameError
-from howsure.extraction.statements import remove_reasoning
 from howsure.judging.verdict_prompts import VerdictPrompt, load_prompt, parse_verdict
 from howsure.models.batch_client import BatchClient
 from howsure.models.generating_process import ABILITIES, uniform
@@ -42,7 +41,8 @@ from howsure.sample.model_config import open_model as open_configured_model
 from howsure.sample.retry import UNREADABLE
 from howsure.sample.run import run_experiment
 from howsure.sample.sampling_plan import check_prices
-from howsure.scorers.normalised import build_normalised_scorer
+from howsure.scorers.completion_text import split_thoughts
+from howsure.scorers.open_answers import build_normalised_scorer
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store import manifest, responses, scorer_files
 from howsure.store.atomic import replace_file
@@ -232,13 +232,13 @@ def read_prompt_texts(path: Path) -> dict[tuple[str, str, str], tuple[str, str]]
 
 
 def _stream_completions(path: Path, run: JudgedRun) -> Iterator[tuple[CompletionKey, str, str | None]]:
-    """Yield key, completion and target of each row that a judge is to score, sorted by key."""
+    """Yield key, completion without thoughts, and target of each row that a judge is to score, sorted by key."""
     for row in run.stream(path, ["score", "status", "answer", "completion", "target", "error"]):
         failed = row.status == "error" and not has_scoring_error(row.error)
         is_wanted = run.unparsed_of is None or (row.score == 0 and row.answer is None)
-        has_text = row.status not in WITHOUT_ANSWER and row.completion is not None and row.completion.strip()
-        if is_wanted and has_text and not failed:
-            yield row.key, str(row.completion), row.target
+        text = split_thoughts(row.completion or "").text
+        if is_wanted and not failed and row.status not in WITHOUT_ANSWER and text.strip():
+            yield row.key, text, row.target
 
 
 def _read_question(messages: str) -> str:
@@ -400,7 +400,7 @@ def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> Judg
 
     def rows() -> Iterator[RescoredRow]:
         nonlocal scored
-        for row in run.stream(path, ["score", "status", "answer", "rule", "error", "created"]):
+        for row in run.stream(path, ["score", "status", "completion", "answer", "rule", "error", "created"]):
             judged = _score_row(run, row, verdicts)
             is_scored = row.key in run.unit_of and judged.score is not None
             scored += is_scored
@@ -426,6 +426,8 @@ def _score_row(run: JudgedRun, row: Response, verdicts: Mapping[str, UnitVerdict
     units = run.unit_of.get(row.key)
     if units is None and row.status in WITHOUT_ANSWER:
         return RescoredRow.of_response(row, 0.0, row.status)
+    if units is None and row.completion and not split_thoughts(row.completion).is_finished:
+        return RescoredRow.of_response(row, 0.0, "unfinished")
     if units is None and row.status == "error" and not has_scoring_error(row.error):
         return RescoredRow.of_response(row, None, "error", error=row.error)
     if units is None or any(unit not in verdicts for unit in units):
@@ -652,7 +654,7 @@ class CheckedJudge:
             raise FatalEndpointError(self._describe(), reason=UNREADABLE)
         reply = await self._model.generate(request)
         for text in [choice.text for choice in reply.choices if choice.text and choice.error is None]:
-            if parse_verdict(remove_reasoning(text), self._words) is not None:
+            if parse_verdict(split_thoughts(text).text, self._words) is not None:
                 self._n_unreadable = None
             elif self._n_unreadable is not None:
                 self._n_unreadable += 1

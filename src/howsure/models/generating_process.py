@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
-from howsure.extraction.numbers import canonical_number
+from howsure.scorers.numbers import canonical_number
 
 __all__ = [
     "ABILITIES",

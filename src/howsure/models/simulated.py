@@ -20,7 +20,6 @@ import numpy as np
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question, Variant
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.completion_context import CompletionContext
 from howsure.models.generating_process import (
     ABILITIES,
     CONCENTRATIONS,
@@ -33,6 +32,7 @@ from howsure.models.generating_process import (
     uniform,
 )
 from howsure.models.model import Choice, Reply, Request, Settings
+from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.scorer_parts import ScoringItem
 
 __all__ = ["ABILITIES", "UNREADABLE", "SimulatedModel", "population_score", "truth"]

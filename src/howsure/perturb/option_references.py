@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from howsure.benchmarks.question import Question
-from howsure.extraction.vocabulary import normalize
+from howsure.scorers.choice_labels import fold_text
 
 __all__ = [
     "LabelKind",
@@ -510,7 +510,7 @@ def _names_others(choice: str) -> bool:
 
 def _find_list_kind(question: Question) -> LabelKind | None:
     """Return the kind of the labels with which the text of a question lists its own choices; None when it does not."""
-    if sum(normalize(choice) in normalize(question.text) for choice in question.choices) < len(question.choices):
+    if sum(fold_text(choice) in fold_text(question.text) for choice in question.choices) < len(question.choices):
         return None
     labels: list[str] = []
     for i, choice in enumerate(question.choices):

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Message
-from howsure.extraction.statements import remove_reasoning
 from howsure.perturb.instructions import Instruction
 from howsure.perturb.rendering import FIELD
+from howsure.scorers.completion_text import split_thoughts
 
 __all__ = ["MeaningVerdict", "build_meaning_question", "find_meaning_marks", "parse_meaning_verdict"]
 
@@ -264,7 +264,7 @@ def parse_meaning_verdict(reply: str) -> MeaningVerdict:
     >>> parse_meaning_verdict("**Different.** The second asks for all choices.")
     MeaningVerdict(is_same=False, reason='The second asks for all choices.')
     """
-    text = " ".join(remove_reasoning(reply).split())
+    text = " ".join(split_thoughts(reply).text.split())
     match = re.match(r"\W*(same|different)\b[\W_]*", text, re.IGNORECASE)
     if not match:
         return MeaningVerdict(None, f"the reply cannot be read: {text[:80]!r}")

@@ -17,10 +17,10 @@ from typing import Literal, get_args
 
 from howsure.benchmarks.question import Message
 from howsure.errors import InputError
-from howsure.extraction.statements import remove_reasoning
 from howsure.perturb.instructions import Instruction
 from howsure.perturb.paraphrase_checks import find_meaning_marks
 from howsure.perturb.rendering import FIELD
+from howsure.scorers.completion_text import split_thoughts
 
 __all__ = [
     "DECISIONS",
@@ -102,7 +102,7 @@ def parse_paraphrases(reply: str, of: Instruction, others: Sequence[Instruction]
     texts = {_fingerprint(entry.text) for entry in (of, *others)}
     ids = {entry.id for entry in (of, *others)}
     phrasings, refused = [], []
-    for line, text in _split_reply(remove_reasoning(reply)):
+    for line, text in _split_reply(split_thoughts(reply).text):
         if text is None:
             refused.append(f"not a line of the list: {line[:80]!r}")
             continue

@@ -14,15 +14,6 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, ParsedAnswer, Question
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.completion_context import (
-    CompletionContext,
-    ContextExtractor,
-    accept_context,
-    find_stops,
-    share_context,
-    write_context,
-)
-from howsure.extraction.multiple_choice import read_choice
 from howsure.perturb.dimensions import (
     BUILT_IN_VALUES,
     Dimension,
@@ -48,6 +39,15 @@ from howsure.perturb.question_demands import is_plain
 from howsure.perturb.question_paraphrases import choose_wording, hash_paraphrases
 from howsure.perturb.rendering import PromptForm, build_messages, hash_messages, remove_own_markers
 from howsure.perturb.surface_noise import NOISE_VERSION
+from howsure.scorers.completion_text import (
+    CompletionContext,
+    ContextExtractor,
+    accept_context,
+    find_stops,
+    share_context,
+    write_context,
+)
+from howsure.scorers.multiple_choice import read_choice
 
 __all__ = ["DrawnValue", "PromptPoint", "Space"]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from howsure.benchmarks.question import Benchmark, Message, ParsedAnswer, Prompt, Question, Variant
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.completion_context import CompletionContext, share_context, write_context
-from howsure.extraction.multiple_choice import read_choice
 from howsure.notes import Note, warn
 from howsure.perturb.checks import bind_space, identify_text
 from howsure.perturb.dimensions import ENUMERATORS, draw_key
@@ -17,6 +15,8 @@ from howsure.perturb.instructions import Instruction
 from howsure.perturb.rendering import hash_messages
 from howsure.perturb.space import Space
 from howsure.perturb.space_spec import SPACE_KEYS, parse_space
+from howsure.scorers.completion_text import CompletionContext, share_context, write_context
+from howsure.scorers.multiple_choice import read_choice
 
 __all__ = [
     "REFERENCE_KEYS",

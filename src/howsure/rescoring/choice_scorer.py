@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from howsure.benchmarks.question import TARGETS
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.multiple_choice import extract_choice, read_choice
 from howsure.rescoring.run_context import PromptChoices, PromptIndex, RunContext
+from howsure.scorers.multiple_choice import extract_choice, read_choice
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
 __all__ = ["build_choice_scorer"]
@@ -58,7 +58,7 @@ def build_choice_scorer(spec: str, context: RunContext) -> Scorer:
         original = choices.order[place]
         return ScoredAnswer(float(original == expected), _LETTERS[original], rule)
 
-    return Scorer(spec, hash_code("extraction", "rescoring.choice_scorer"), score)
+    return Scorer(spec, hash_code("scorers.multiple_choice", "scorers.choice_labels", "rescoring.choice_scorer"), score)
 
 
 def _target_index(kind: str, target: str, choices: PromptChoices) -> int | None:

@@ -15,10 +15,10 @@ from howsure.benchmarks.question import Benchmark, Question
 from howsure.benchmarks.question_rows import ANSWERS
 from howsure.benchmarks.recorded import extract_score
 from howsure.errors import InputError
-from howsure.extraction.completion_context import CompletionContext, ContextExtractor, accept_context
-from howsure.extraction.multiple_choice import read_choice
 from howsure.rescoring.run_context import PromptChoices, PromptIndex, RunContext
 from howsure.sandbox.isolation import is_unsafe_code_allowed
+from howsure.scorers.completion_text import CompletionContext, ContextExtractor, accept_context
+from howsure.scorers.multiple_choice import read_choice
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.store import manifest
@@ -81,7 +81,7 @@ def build_own_scorer(spec: str, context: RunContext) -> Scorer:
 
     waits = any(scorer.in_subprocess for scorer in scorers)
     own_targets = [grading for grading in gradings.values() if isinstance(grading, Scorer) and grading.reads_all_texts]
-    version = hash_code("extraction", "scorers", "rescoring.own_benchmark")
+    version = hash_code("scorers", "rescoring.own_benchmark")
     # Tasks of another program have versions of their own.
     version = "+".join([version, *sorted({scorer.version for scorer in own_targets})])
     reads_all_texts = bool(own_targets) and len(own_targets) == len(gradings)

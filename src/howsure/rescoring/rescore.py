@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -27,15 +27,18 @@ from howsure.rescoring.agreement import AgreementCounter, Agreements, build_agre
 from howsure.rescoring.choice_scorer import build_choice_scorer
 from howsure.rescoring.own_benchmark import build_lm_eval_scorer, build_own_scorer
 from howsure.rescoring.run_context import PromptIndex, RunContext
+from howsure.scorers.numerals import canonical_number
 from howsure.scorers.registry import build_scorer
-from howsure.scorers.scorer_parts import Scorer, ScoringItem
+from howsure.scorers.scorer_parts import Scorer, ScoringItem, clean_first
+from howsure.scorers.targets import parse_targets
+from howsure.scorers.yes_no import is_yes_or_no
 from howsure.stats.core.results import Results
 from howsure.store import scorer_files
 from howsure.store.responses import iterate_batches, iterate_rows, stream
 from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, Response, has_scoring_error
 from howsure.store.scorer_files import RescoredRow
 
-__all__ = ["RUN_SCORERS", "build_run_scorer", "compare_scores", "rescore"]
+__all__ = ["RUN_SCORERS", "build_run_scorer", "choose_scorer", "compare_scores", "rescore"]
 
 #: Most threads that wait for subprocesses.
 _MOST_THREADS = 8
@@ -56,8 +59,8 @@ def build_run_scorer(spec: str, context: RunContext) -> Scorer:
     """Return a scorer for the stored completions of a run folder.
 
     choice, choice:letter, choice:index, choice:number, choice:text
-        The choice that a completion gives, by its label or its text (`extraction.multiple_choice`). The target may be
-        a letter, a place counted from 0 (index) or from 1 (number), or the text of a choice. Name the kind where the
+        The choice that a completion gives, by its label or its text (`scorers.multiple_choice`). The target may be a
+        letter, a place counted from 0 (index) or from 1 (number), or the text of a choice. Name the kind where the
         targets of a benchmark can be read in several ways.
     own
         The benchmark's own extraction and grading in its present version, for run folders that howsure sampled.
@@ -81,7 +84,45 @@ def build_run_scorer(spec: str, context: RunContext) -> Scorer:
         return build_scorer(spec, "--scorer", RUN_SCORERS)
     if argument and name == "own":
         raise InputError(f"{name} has no argument, got {argument!r}", where="--scorer", remedy=f"write {name}")
-    return RUN_SCORERS[name](spec, context)
+    return clean_first(RUN_SCORERS[name](spec, context))
+
+
+def choose_scorer(path: Path) -> str:
+    """Return the scorer for the targets of a run: choices, else only numbers, else only yes and no, else open answers.
+
+    Returns
+    -------
+    str
+        `choice`, `numeric`, `yes-no` or `contains`.
+
+    Raises
+    ------
+    InputError
+        When the run has no targets, or its benchmarks need different scorers.
+    """
+    prompts = PromptIndex(path)
+    with_choices = {name[0] for name, _ in prompts if prompts.find_choices(*name) is not None}
+    targets: defaultdict[str, set[str]] = defaultdict(set)
+    for row in iterate_rows(stream(path, [*KEY, "target"])):
+        if row.target is not None:
+            targets[row.benchmark].add(row.target)
+    names = {
+        benchmark: "choice" if benchmark in with_choices else _choose_by_targets(own)
+        for benchmark, own in targets.items()
+    }
+    if len(set(names.values())) == 1:
+        return next(iter(names.values()))
+    listed = ", ".join(f"{name} for {benchmark}" for benchmark, name in sorted(names.items()))
+    what = f"the benchmarks need different scorers: {listed}" if names else "the run has no targets"
+    raise InputError(what, where=str(path), remedy="name the scorer: --scorer NAME")
+
+
+def _choose_by_targets(targets: Iterable[str]) -> str:
+    """Return the scorer for targets without choices."""
+    accepted = [one for target in targets for one in parse_targets(target)]
+    if all(canonical_number(one.rpartition("####")[2].strip()) is not None for one in accepted):
+        return "numeric"
+    return "yes-no" if all(is_yes_or_no(one) is not None for one in accepted) else "contains"
 
 
 def rescore(
@@ -257,5 +298,7 @@ def _score_row(scorer: Scorer, row: Response, prompts: PromptIndex) -> RescoredR
     answer, rule = scored.answer, scored.rule
     if not math.isfinite(scored.score):
         return build(None, "error", answer=answer, rule=rule, error=f"scoring: the score is {scored.score}")
-    status = status if status in {*_CUT, *WITHOUT_ANSWER} else "unparsed" if answer is None else "ok"
+    status = status if status in {*_CUT, *WITHOUT_ANSWER} else "ok"
+    if answer is None and status == "ok":
+        status = "unfinished" if rule == "unfinished" else "unparsed"
     return build(scored.score, status, answer=answer, rule=rule)

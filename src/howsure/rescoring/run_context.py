@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from howsure.benchmarks.question import Benchmark
-from howsure.extraction.completion_context import CompletionContext, parse_context
+from howsure.scorers.completion_text import CompletionContext, parse_context
 from howsure.store.responses import read_prompts
 
 __all__ = ["PromptChoices", "PromptIndex", "RunContext"]

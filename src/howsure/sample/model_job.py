@@ -41,7 +41,8 @@ MOST_STOPS = 4
 #: What is said about generations that have no answer because of how they ended, by their status.
 WITHOUT_ANSWER = {
     "refused": "[is a refusal|are refusals] of the model",
-    "empty": "[has|have] no text, or reasoning only",
+    "empty": "[has|have] no text",
+    "unfinished": "[ends|end] within the thoughts of the model",
     "tool-call": "[calls|call] a tool and [has|have] no text",
 }
 #: The same of those that are scored although they are not whole, and of both.

@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 from howsure.benchmarks.question import Benchmark, Question
 from howsure.errors import EndpointError
-from howsure.extraction.completion_context import share_context
-from howsure.extraction.statements import remove_reasoning
 from howsure.models.model import Reply, Request
 from howsure.models.reply import FinishKind, classify_finish
+from howsure.scorers.completion_text import share_context, split_thoughts
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store.responses import RunFolder
 from howsure.store.schema import UNSCORED, Response
@@ -40,7 +39,8 @@ def score_reply(
 
     The status is "length" (cut at max_tokens) or "filtered" where the endpoint reported it; "refused" for a refusal of
     the model, whose text is not graded; "tool-call" or "empty" for a completion without any text, whether the endpoint
-    wrote "" or null, or with reasoning only; else "ok", or "unparsed" if no answer can be extracted. The score without
+    wrote "" or null; "unfinished" where the thoughts never end; else "ok", or "unparsed" if no answer can be extracted.
+    Scorers read the text without thoughts, which stay in the stored completion. The score without
     an answer is 0.0. A choice with an `error` is a failure without a score, and so is a choice on which the benchmark's
     own code raises an exception.
 
@@ -135,15 +135,16 @@ def _score_choice(
         return (None, "error", None, None, f"failed_reply: {error}")
     kind, unparsed = classify_finish(finish_reason), benchmark.unparsed_score
     status = STATUSES.get(kind, "ok")
-    if text is None or kind == "refused" or _is_blank(text if ">" not in text else remove_reasoning(text)):
-        without = _score_without_answer(kind, status, unparsed)
+    parts = split_thoughts(text or "")
+    if text is None or kind == "refused" or not parts.text.strip():
+        without = _score_without_answer(kind, status, unparsed, is_finished=parts.is_finished)
         if benchmark.scorer is None or not benchmark.scorer.reads_all_texts:
             return without
         text, status = text or "", without[1]
     if benchmark.is_judged:
         return (None, UNSCORED, None, None, None)
     try:
-        score, answer, rule = _grade_text(benchmark, question, request, text, truncated=status == "length")
+        score, answer, rule = _grade_text(benchmark, question, request, parts.text, truncated=status == "length")
     except Exception as e:  # noqa: BLE001  # code of a benchmark may raise anything; the run continues
         why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
         return (None, "error", None, None, f"scoring: {why}")
@@ -153,16 +154,12 @@ def _score_choice(
     return unparsed if answer is None else score, "unparsed" if is_unparsed else status, answer, rule, None
 
 
-def _is_blank(text: str) -> bool:
-    """Return whether a text has nothing but white space."""
-    return not text or text.isspace()
-
-
-def _score_without_answer(kind: FinishKind, status: str, score: float | None) -> _ScoredChoice:
-    """Return the score of a refusal, or of a choice without text or with reasoning only."""
+def _score_without_answer(kind: FinishKind, status: str, score: float | None, *, is_finished: bool) -> _ScoredChoice:
+    """Return the score of a refusal, or of a choice without text or with thoughts only."""
+    nothing = "empty" if is_finished else "unfinished"
     if status == "ok":
-        status = "tool-call" if kind == "tool-call" else "empty"
-    return (score, status, None, "refused" if kind == "refused" else "empty", None)
+        status = "tool-call" if kind == "tool-call" else nothing
+    return (score, status, None, "refused" if kind == "refused" else nothing, None)
 
 
 def _grade_text(

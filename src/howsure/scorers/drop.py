@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from howsure.errors import UnknownNameError
-from howsure.extraction.completion_context import remove_next_question
-from howsure.extraction.open_answers import read_open_answer
-from howsure.extraction.statements import find_statements, read_line, remove_reasoning
+from howsure.scorers.completion_text import clean_completion
+from howsure.scorers.open_answers import is_refusal, read_stated
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_targets
 
@@ -184,21 +183,20 @@ def build_drop_scorer(spec: str, where: str) -> Scorer:
         answer = SPAN_SEPARATOR.join(sorted(filter(None, map(_normalize_span, spans))))
         return ScoredAnswer(float(is_exact) if measure == "exact" else best, answer or text, rule)
 
-    return Scorer(spec, hash_code("scorers.drop", "scorers.targets", "extraction"), score)
+    return Scorer(spec, hash_code("scorers.drop", "scorers.open_answers", "scorers.targets"), score)
 
 
 def _read_answer(completion: str, item: ScoringItem) -> tuple[str | None, str]:
     """Return the text of the answer of a completion, with all its spans, and the rule."""
-    text = remove_next_question(remove_reasoning(completion), item.context).strip()
-    for statement in find_statements(text):
-        # Spans may hold a full stop ("Washington, D.C."), so that the line counts and not its first sentence.
-        line = read_line(text, statement.content)
-        stated = line if statement.text and line.startswith(statement.text) and len(line) < 400 else statement.text
-        if stated.strip(" .*_`"):
-            return stated.rstrip(), "statement"
-    if text and "\n" not in text and len(text.split()) <= 14 and ";" in text:
-        return text, "whole"
-    return read_open_answer(completion, item.context)
+    text, _, parts = clean_completion(completion, item.context)
+    if not text.strip():
+        return None, "empty" if parts.is_finished else "unfinished"
+    if (stated := read_stated(text)) is not None:
+        return stated.rstrip(), "statement"
+    if is_refusal(text):
+        return None, "refused"
+    lines = [line for line in text.split("\n") if line.strip()]
+    return (lines[0].strip(), "whole") if len(lines) == 1 else (None, "no statement")
 
 
 def _split_spans(text: str) -> list[str]:

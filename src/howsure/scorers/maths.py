@@ -1,8 +1,14 @@
-"""Define the scorer `maths`, which compares a completion with its target by the library math-verify."""
+r"""Define the scorer `maths`, which compares a completion with its target by the library math-verify.
+
+The last explicit statement (`statements`) is the answer, with or without dollar signs: right where it equals the target
+as a text (spaces and spellings of LaTeX do not matter), as a number, or by math-verify. Without a statement, a
+completion of one line is the answer.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from importlib import metadata, util
 from typing import Any, NamedTuple
@@ -10,103 +16,69 @@ from typing import Any, NamedTuple
 import msgspec
 
 from howsure.errors import InputError
-from howsure.extraction.completion_context import (
-    CompletionContext,
-    complete_context,
-    remove_next_question,
-    remove_run_on,
-)
-from howsure.extraction.number_sentences import read_sentence
-from howsure.extraction.numbers import canonical_number, extract_number
-from howsure.extraction.numerals import format_number
-from howsure.extraction.statements import ends_undecided, find_statements, remove_reasoning
 from howsure.sandbox.call_pool import CallPool
-from howsure.scorers.formula_conclusion import find_conclusion, split_forms
-from howsure.scorers.formula_text import BOXED, normalize_formula, write_formula
+from howsure.scorers.completion_text import clean_completion
+from howsure.scorers.numerals import canonical_number
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
+from howsure.scorers.statements import find_statements
 
 __all__ = ["build_maths_scorer", "compare_maths"]
 
 #: Processor time that the comparison of one completion may take, in seconds.
 SECONDS = 5.0
-#: Longest stated answer that is parsed, in characters: math-verify takes seconds on longer formulas.
-LONGEST_STATEMENT = 1000
-# A bracket or command of a formula over and over, and a few characters many times: math-verify takes minutes on these.
-_REPEATED_SIGN = re.compile(
-    r"([(\[{|^√$\\])(?:\s*\1){30,}|(\\[a-z]+\{?)(?:\s*\2){30,}|(?P<few>[\s\S]{1,8}?)(?P=few){200,}"
+#: Longest formula that is parsed, in characters: math-verify takes seconds on longer ones.
+LONGEST_FORMULA = 1000
+_REPEATED_SIGN = re.compile(r"([^\w\s])\1{49}")
+_SIGN = re.compile(r"[\d$\\=]")
+_BOX = re.compile(r"\\(?:boxed|fbox)\{(.*)\}", re.DOTALL)
+_FORMULA = re.compile(r"\$\$?([^$]+)\$\$?|\\\(([^()]*?)\\\)|\\\[(.*?)\\\]")
+#: Signs of Unicode -> LaTeX.
+_SYMBOLS = str.maketrans(
+    {
+        "π": r"\pi ",
+        "≤": r"\le ",
+        "≥": r"\ge ",
+        "≠": r"\ne ",
+        "∞": r"\infty ",
+        "−": "-",
+        "×": r"\times ",
+        "·": r"\cdot ",
+        "∪": r"\cup ",
+        "±": r"\pm ",
+    }
 )
-_LAST_VERB = re.compile(r".*\b(?:is|are|equals?|be)\b[ :]*(.*)", re.DOTALL)
-_RETRACTED = re.compile(
-    r"[.!?;,\s*]*(?:no|wait|sorry|actually|correction)\b[ ,.:!-]*(?:it['’]s|it is|it should be)\s+([^\n]{1,80})",
-    re.IGNORECASE,
-)
-# What follows the answer: the end of a proof, a remark in brackets, a check, and what a letter stands for.
-_AFTER_ANSWER = re.compile(
-    r"(?:\$?\\(?:blacksquare|square|qed)\$?|\n[ \t]*(?:check|verification)\s*:[^\n]*"
-    r"|\n[ \t✔✓✅\ufe0f*_]*(?:differentiating|substituting|for example,|as a check,)\s[^\n]*"
-    r"|(?:(?<=[.\n$])|(?<=[.\n$] ))\([A-Z][^()\n]*\$[^()\n]*\)"
-    r"|[,;]?\s(?:where|with)\s(?:\$|\\\()?[A-Za-z](?:\$|\\\))?\s(?:is|are|denotes)\s(?:an?|the|any)\s[^\n$]*"
-    r"|;\sthe\s(?:other|others|rest)\b[^\n]*)[\s.✓]*$",
-    re.IGNORECASE,
-)
-# "$x = \\boxed{3}$ or $x = \\boxed{5}$": several solutions, each in a box of its own.
-_IN_BOX = r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
-_TWO_BOXES = re.compile(
-    rf"{_IN_BOX}[$\s]*(?:\\[)\]])?\s*(?:,\s*)?(?:and|or)?\s*(?:\\[(\[])?[$\s]*(?:[a-z]\s*=\s*)?{_IN_BOX}"
-)
-_UNKNOWN_IN_BOX = r"\\boxed\{\s*(([a-z])\s*=[^{}=]*)\}"
-_TWO_UNKNOWNS = re.compile(
-    rf"{_UNKNOWN_IN_BOX}[$\s.,]*(?:\\[)\]])?\s*(?:and\s*)?(?:\\[(\[])?[$\s]*(?!\\boxed\{{\s*\2\s*=){_UNKNOWN_IN_BOX}"
-)
-# The last line of a chain of equations.
-_ALIGNED = re.compile(
-    r"&\s*=\s*(?P<side>(?:(?!&|\\\\)[\s\S])+?)[.,\s]*\\end\{(?:align|aligned|split|eqnarray)\*?\}[\s$\].]*$"
-)
-_STOP_IN_FORMULA = re.compile(r"[.,]\s*(?=\$\$\s*$)")
-# "- If $\\Delta < 0$ there are none.": one of several cases.
-_CASE = re.compile(r"[ \t]*[-*•][ \t]+(?:if|when|for)\b", re.IGNORECASE)
-_INEQUALITY = re.compile(r"[<>]|\\[lg]e(?:q|qslant)?(?![A-Za-z])")
-# ", not 5", "It is not 5" and "(4,) because −4 is no length" at the end.
-_DENIED_END = re.compile(
-    r"(?:,?\s(?:and\s)?(?:not|never|cannot|(?:is|can)(?:n['’]t|\snot))\s(?:be\s|equal(?:\sto)?\s)?[-−]?\d[\d./]*"
-    r"|(?<=\d),?\s(?:because|since)\s[^,.\n]*)[\s.*]*$"
-)
-_INTEGER = re.compile(r"-?(?:0|[1-9]\d*)")
-_IRRATIONAL = re.compile(r"π|√|\\(?:pi|sqrt)(?![A-Za-z])")
-# "9 + 1 =" at the end.
-_UNFINISHED = re.compile(r"(?:[=+×·/^(<>≤≥−]|\\(?:times|cdot|frac))[\s$]*$")
-# Several equations, or an inequality: "x = 2, x = 3", "1 < x <= 3".
-_SEVERAL = re.compile(
-    r"(?<![\w)])[a-zA-Z]\s?=[^=]*(?:,|\\text\{\s*(?:and|or)\s*\})(?:\s|\\ |\\q?quad)*[a-zA-Z]\s*="
-    r"|[<>]|\\[lgn]e(?:q|qslant)?(?![A-Za-z])"
-)
-# "x = 3", "3x + 2", "(3, 2)", "x ≤ 2" and "3/8" are formulas rather than numbers in a text.
-_FORMULA = re.compile(
-    r"[a-zA-Z]\s?=|.*(?:[/^√π<>≤≥∞∪¼-¾⅐-⅞⁰¹²³⁴-⁹⁻ⁿ]|[(\[{][^()]*,|(?<![A-Za-z°])[abknxyz](?![A-Za-z]))"
-)
-# "Expand (x + 1)(x + 2).", "What is the value of 3^2 + 1?", "Write 0.25 as a fraction."
-_TASK = re.compile(
-    r"\b(?:simplify|expand|factor(?:i[sz]e)?|evaluate|compute|calculate|convert|express|rewrite|write|reduce"
-    r"|what\sis)\s+"
-    r"(?:(?:the|value|of|fraction|expression|product|sum|number|polynomial)\s+){0,4}(?P<formula>[^?\n]{1,200})",
-    re.IGNORECASE,
-)
-_TASK_END = re.compile(
-    r"[.,;:]?(?:\s(?:as|to|into|in|when|for|if|where|using|by|and|over|with)\b|\s*$|[.,;:]\s)", re.IGNORECASE
-)
-_MARKED = re.compile(r"\$(?!\d)|\\boxed|\\fbox|\\\(|\\\[|\\begin")
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+_VULGAR = re.compile("[¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
+_ROOT = re.compile(r"(?:√|(?<![\\\w])sqrt)\s?(?:\(([^()]*)\)|(\w+))")
+# How a formula is written without LaTeX -> in LaTeX.
+_WRITTEN = [
+    (re.compile(r"(?<![\\A-Za-z])(pi|sin|cos|tan|ln|log|infty)(?![A-Za-z])"), r"\\\1"),
+    (re.compile(r"\\[()\[\]]"), ""),
+    (re.compile(r"\*\*"), "^"),
+    (re.compile(r"(?<=[\w)}])\s?\*\s?(?=[\w(\\])"), r" \\cdot "),
+    (re.compile(r"^(-?\d+) (\d+)/(\d+)$"), r"\1+\\frac{\2}{\3}"),
+    (re.compile(r",?\s(?:or|and)\s"), ", "),
+    (re.compile(r"(?<!\\)%"), r"\\%"),
+    (re.compile(r"\s?(?:degrees?|\^\s?\{?\\circ\}?|°)(?:[CF]\b)?"), ""),
+    (re.compile(r"(?<=\d),(?=\d{3}\b)(?!\d{3},\s)"), ""),
+]
+# Spellings of the same formula.
+_SPELLINGS = [
+    (re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox)\s?\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"[bBv]matrix"), "pmatrix"),
+    (re.compile(r"(?<!\\)\\(?:left|right|displaystyle|,|!|;|:| )|[\s$*]|\^\\circ|\^\{\\circ\}|°|\\%|%"), ""),
+    (re.compile(r"\\[dtc]frac"), r"\\frac"),
+    (re.compile(r"([_^])\{(\w)\}"), r"\1\2"),
+    (re.compile(r"^\(?([A-Za-z])\)?$"), r"\1"),
+]
 
 
 class _Target(NamedTuple):
-    """A target and how it is compared."""
+    """A target and how it is compared: as words without spaces, as a number, by its expressions."""
 
-    text: str
     words: str
-    """The text without spaces and markup."""
     number: str | None
-    """Its canonical form where it is a number."""
     expressions: list[Any]
-    """What math-verify reads from it."""
 
 
 def build_maths_scorer(spec: str, where: str) -> Scorer:
@@ -123,35 +95,21 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
     pool = CallPool(SECONDS, warm_up=import_library)
 
     @lru_cache(maxsize=4096)
-    def score_cached(completion: str, target: str, is_cut: bool, question: str) -> ScoredAnswer:
-        reply = pool.call(compare_maths, completion, target, is_cut, question)
+    def score_cached(forms: tuple[str, ...], target: str, rule: str) -> ScoredAnswer:
+        reply = pool.call(compare_forms, list(forms), target)
         answer, score = msgspec.convert(reply, tuple[str | None, float])
-        return ScoredAnswer(score, answer, "math-verify" if answer is not None else "no mathematics")
+        return ScoredAnswer(score, answer, rule if answer is not None else "no mathematics")
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        whole_text = remove_reasoning(completion)
-        completion = remove_run_on(remove_next_question(whole_text, item.context), item.context)
-        context = complete_context(whole_text, completion, item.context) or item.context
-        if ends_undecided(completion):
-            return ScoredAnswer(0.0, None, "undecided")
-        if is_too_long(completion):
-            return ScoredAnswer(0.0, None, "too long to parse")
-        return score_cached(completion, item.target, context.truncated, context.question)
+        text, context, parts = clean_completion(completion, item.context)
+        if not text.strip():
+            return ScoredAnswer(0.0, None, "empty" if parts.is_finished else "unfinished")
+        forms, rule = _find_forms(text, is_cut=context.truncated)
+        return score_cached(tuple(forms), item.target, rule) if forms else ScoredAnswer(0.0, None, rule)
 
-    code = hash_code("scorers.maths", "scorers.formula_conclusion", "scorers.formula_text", "extraction")
+    code = hash_code("scorers.maths", "scorers.numerals")
     version = f"math-verify-{metadata.version('math-verify')}-{code}"
     return Scorer(spec, version, score, pool.close, in_subprocess=True)
-
-
-def is_too_long(completion: str) -> bool:
-    """Return whether math-verify would take seconds on a completion: a long stated formula, or a sign over and over.
-
-    >>> is_too_long("(" * 16_000), is_too_long("So the answer is $x = 1$.")
-    (True, False)
-    """
-    if _REPEATED_SIGN.search(completion):
-        return True
-    return len(completion) > LONGEST_STATEMENT and len(_find_sentence(completion) or "") > LONGEST_STATEMENT
 
 
 def import_library() -> None:
@@ -159,13 +117,10 @@ def import_library() -> None:
     compare_maths("$1$", "1")
 
 
-def compare_maths(completion: str, target: str, is_cut: bool = False, question: str = "") -> tuple[str | None, float]:
-    """Return the answer of a completion, or None, and 1.0 where it equals the target, else 0.0.
+def compare_maths(completion: str, target: str) -> tuple[str | None, float]:
+    r"""Return the answer of a completion, or None, and 1.0 where it equals the target, else 0.0.
 
-    An explicit statement (`statements.find_statements`) is the answer, also where it has no dollar signs. Without one
-    it is the formula with which the completion concludes (`find_conclusion`), and without such a formula what
-    math-verify reads from the whole completion. An answer in several forms ("25π ≈ 78.54") is right where one of them
-    is. The call may take very long and is made in a `CallProcess`.
+    The call may take very long and is made in a subprocess by the scorer.
 
     Parameters
     ----------
@@ -173,180 +128,108 @@ def compare_maths(completion: str, target: str, is_cut: bool = False, question: 
         Text with or without LaTeX.
     target
         LaTeX with or without dollar signs, a number, words, or a solution whose answer is in a box or after "####".
-    is_cut
-        Whether the completion was cut at the limit of its tokens; without a statement it has no answer then.
-    question
-        The question, which tells the quantity that it asks for from others; not needed.
 
     Raises
     ------
     ValueError
         When the target cannot be read.
+
+    Examples
+    --------
+    >>> compare_maths(r"So it is $\boxed{\frac{1}{2}}$.", "0.5")
+    ('\\frac{1}{2}', 1.0)
     """
+    return compare_forms(_find_forms(completion, is_cut=False)[0], target)
+
+
+def _find_forms(text: str, *, is_cut: bool) -> tuple[list[str], str]:
+    """Return the forms of the answer that a completion gives, and the rule or the reason for none."""
+    for statement in find_statements(text):
+        stated = statement.text.strip(" \t\n*_`").removesuffix(".").strip()
+        if any(map(str.isalnum, stated)):
+            is_long = len(stated) > LONGEST_FORMULA or _REPEATED_SIGN.search(stated)
+            return ([], "too long to parse") if is_long else (_list_forms(stated), "statement")
+    if is_cut:
+        return [], "cut"
+    is_bare = "\n" not in text.strip() and len(text) <= LONGEST_FORMULA and _SIGN.search(text)
+    return (_list_forms(text.strip().removesuffix(".")), "whole") if is_bare else ([], "no mathematics")
+
+
+def _list_forms(stated: str) -> list[str]:
+    """Return a stated answer, and the forms that it may have besides: a box, or its only formula."""
+    forms = [match[1] for match in [_BOX.search(stated)] if match]
+    formulas = [next(filter(None, match.groups())) for match in _FORMULA.finditer(stated)]
+    is_several = re.search(r"\b(?:or|and)\b|,", _FORMULA.sub("", stated)) is not None
+    if formulas and not is_several:
+        forms.append(formulas[-1])
+    return list(dict.fromkeys(form.strip() for form in (*forms, stated) if form.strip()))
+
+
+def compare_forms(forms: list[str], target: str) -> tuple[str | None, float]:
+    """Return the first form of an answer that equals the target, and 1.0; else the first form, and 0.0."""
     wanted = _read_target(target)
-    task = _find_task(question, wanted)
-    completion = _remove_after_answer(_join_boxes(remove_reasoning(completion)))
-    sentence = _find_sentence(completion)
-    if sentence is not None:
-        return _compare_statement(sentence, wanted, task)
-    if is_cut or _UNFINISHED.search(completion) or _CASE.match(completion.rstrip().rpartition("\n")[2]):
-        return None, 0.0
-    completion = _DENIED_END.sub("", completion)
-    forms = find_conclusion(completion, question)
-    is_formula = len(forms) > 1 or any(_FORMULA.match(form) for form in forms)
-    is_share = any(form.endswith("%") for form in forms) and not (wanted.number or "").isdigit()
-    if wanted.number and not is_formula and not is_share and not _MARKED.search(completion):
-        number = extract_number(completion, context=CompletionContext(question))
-        if number is not None:
-            return number, float(number == wanted.number)
-    if forms:
-        return _compare_forms(forms, wanted, task)
-    # The last element is the text from which the expressions before it were read.
-    given = _parse(completion)
-    return _compare_forms([f"${given[-1]}$"], wanted, task) if given else (None, 0.0)
-
-
-def _find_task(question: str, wanted: _Target) -> str:
-    """Return the formula that a question gives to work out, without spaces and markup; empty where it is the target."""
-    task = _TASK.search(question)
-    formula = normalize_formula(_TASK_END.split(task["formula"], maxsplit=1)[0]) if task else ""
-    return "" if formula == wanted.words else formula
-
-
-def _compare_statement(sentence: str, wanted: _Target, task: str) -> tuple[str | None, float]:
-    """Return the answer that a sentence states and its score."""
-    statement = _select_formula(sentence)
-    content = BOXED.sub(r"\1", statement)
-    if task and normalize_formula(content) == task:
-        return None, 0.0
-    if not _IRRATIONAL.search(statement):
-        number = read_sentence(sentence, sentence, CompletionContext())
-        if number is not None and format_number(number) == wanted.number:
-            return statement, 1.0
-    return _compare_forms([statement if content == statement else f"${content}$", *split_forms(content)], wanted, task)
-
-
-def _compare_forms(forms: list[str], wanted: _Target, task: str) -> tuple[str | None, float]:
-    """Return the first form of an answer that equals the target, and 1.0; else the first form, and 0.0.
-
-    The formula that the question gives to work out is no answer.
-    """
-    answer = None
-    spellings: set[str] = set()
     for form in forms:
-        words = normalize_formula(form)
-        if wanted.words and words == wanted.words:
+        if wanted.words == normalize_formula(form):
             return form, 1.0
-        if words in spellings or (task and words == task):
-            continue
-        spellings.add(words)
-        if wanted.number and _INTEGER.fullmatch(words) and _INTEGER.fullmatch(wanted.number):
-            answer, is_right = answer or words, words == wanted.number  # no algebra is needed
-        else:
-            formula = _take_side(write_formula(form).strip("$"), wanted.text)
-            given = _parse(f"${formula}$")
-            text = str(given[-1]) if given else form
-            is_right = normalize_formula(formula) == wanted.words or (bool(given) and _is_equal(wanted, given))
-            answer = text if is_right else answer or text
-        if is_right:
-            return answer, 1.0
-    return answer, 0.0
+        number = canonical_number(form.replace("\\$", "$").strip(" $"))
+        if number is not None and wanted.number is not None:
+            if number == wanted.number:
+                return form, 1.0
+            continue  # no algebra is needed
+        given = _parse(f"${write_formula(form)}$")
+        if given and _is_equal(wanted, given):
+            return form, 1.0
+    return (forms[0] if forms else None), 0.0
 
 
-def _take_side(formula: str, target: str) -> str:
-    r"""Return the last side of an equation where the target is none; other formulas as they are.
+def write_formula(text: str) -> str:
+    r"""Return a formula with the signs of Unicode or of a keyboard as LaTeX, without dollar signs.
 
-    >>> _take_side(r"A = 3 \cdot 2 = 6", "6"), _take_side("x = 2, x = 3", "2, 3")
-    ('6', 'x = 2, x = 3')
+    >>> write_formula("3√2"), write_formula("-¼x²"), write_formula("2*x**2")
+    ('3\\sqrt{2}', '-\\frac{1}{4}x^{2}', '2 \\cdot x^2')
     """
-    left, _, side = formula.rpartition("=")
-    is_unchanged = "=" in target or not left.strip() or not side.strip() or _SEVERAL.search(formula)
-    return formula if is_unchanged else side.strip()
-
-
-def _is_equal(wanted: _Target, given: list[Any]) -> bool:
-    """Return whether expressions are those of the target, also as an inequality."""
-    from math_verify import verify
-
-    if verify(wanted.expressions, given, timeout_seconds=None, raise_on_error=False):
-        return True
-    # math-verify compares an interval with an inequality in one direction only.
-    is_inequality = isinstance(given[-1], str) and _INEQUALITY.search(given[-1]) is not None
-    return is_inequality and bool(verify(given, wanted.expressions, timeout_seconds=None, raise_on_error=False))
-
-
-def _join_boxes(completion: str) -> str:
-    r"""Return a completion with one box for the boxes of its last line, or of two lines with an unknown each.
-
-    >>> _join_boxes(r"$x = \boxed{3}$ or $x = \boxed{5}$."), _join_boxes("\\boxed{x = 3}\n\\boxed{y = 1}")
-    ('$x = \\boxed{3, 5}$.', '\\boxed{x = 3, y = 1}')
-    """
-    if completion.count("\\boxed") < 2:
-        return completion
-    head, line_break, last = completion.rstrip().rpartition("\n")
-    if last.count("\\boxed") > 1:
-        return head + line_break + _TWO_BOXES.sub(r"\\boxed{\1, \2}", last)
-    return _TWO_UNKNOWNS.sub(r"\\boxed{\1, \3}", completion)
-
-
-def _remove_after_answer(completion: str) -> str:
-    """Return a completion without what follows its answer, and with the last side of aligned equations as a formula."""
-    shorter = _AFTER_ANSWER.sub("", completion)
-    completion = shorter.rstrip() if any(map(str.isdigit, shorter)) or "=" in shorter else completion
-    if aligned := _ALIGNED.search(completion):
-        before = completion[: aligned.start()].rpartition("\\begin{")[0].rstrip().removesuffix("$$").removesuffix("\\[")
-        return f"{before}\n$${aligned['side']}$$"
-    return _STOP_IN_FORMULA.sub("", completion)
-
-
-def _find_sentence(completion: str) -> str | None:
-    """Return the sentence that a completion states as its answer, or the box; None when it states none."""
-    for statement in find_statements(completion):
-        text = statement.text.strip(" \t\n*_`").removesuffix(".").strip()
-        if statement.is_cut or not any(character.isalnum() for character in text):
-            continue
-        if completion.startswith("\\", statement.start):
-            return f"\\boxed{{{text}}}"
-        end = completion.find(statement.text, statement.content) + len(statement.text)
-        retracted = _RETRACTED.match(completion, end)
-        return text if retracted is None else retracted[1].strip(" *_.")
-    return None
-
-
-def _select_formula(sentence: str) -> str:
-    r"""Return the part of a sentence after its last verb if it has a formula or a number; otherwise all of it.
-
-    >>> _select_formula("The value of $x$ is $5$"), _select_formula("x = 5")
-    ('$5$', 'x = 5')
-    """
-    match = _LAST_VERB.match(sentence)
-    if match and (_MARKED.search(match[1]) or any(character.isdigit() for character in match[1])):
-        return match[1].strip()
-    return sentence
-
-
-def _extract_target(text: str) -> str:
-    """Return the answer of a target that may be a solution with a box or with "####"."""
-    text = text.rpartition("####")[2].strip()
-    if "boxed" in text and (stated := _find_sentence(text)) is not None:
-        return BOXED.sub(r"\1", stated)
+    text = re.sub(r"\\?\$", "", text)
+    text = _ROOT.sub(lambda match: f"\\sqrt{{{match[1] or match[2]}}}", text)
+    if not text.isascii():
+        text = _RAISED.sub(lambda match: f"^{{{unicodedata.normalize('NFKC', match[0]).replace('−', '-')}}}", text)
+        text = _VULGAR.sub(_write_vulgar, text).translate(_SYMBOLS)
+    for pattern, replacement in _WRITTEN:
+        text = pattern.sub(replacement, text)
     return text
+
+
+def _write_vulgar(match: re.Match[str]) -> str:
+    """Return a fraction of one character as LaTeX."""
+    top, _, bottom = unicodedata.normalize("NFKC", match[0]).partition("\u2044")
+    return f"\\frac{{{top}}}{{{bottom}}}"
+
+
+def normalize_formula(text: str) -> str:
+    """Return a formula or words without spaces, markup and marks that do not change its meaning, in lower case."""
+    text = _BOX.sub(r"\1", text.strip()).translate(_SYMBOLS)
+    for pattern, replacement in _SPELLINGS:
+        text = pattern.sub(replacement, text)
+    return text.strip(" .$").casefold()
 
 
 @lru_cache(maxsize=4096)
 def _read_target(target: str) -> _Target:
     """Return what a target says; raise ValueError where it says nothing."""
-    text = _extract_target(target)
-    number = canonical_number(text)
-    words = normalize_formula(text)
-    solution = target.rpartition("####")[2].strip()
-    if number is None and _MARKED.search(solution):
-        expressions = _parse(solution)
-    else:
-        expressions = _parse(write_formula(number or text)) if text else []
+    text = target.rpartition("####")[2].strip()
+    if "boxed" in text and (box := next(find_statements(text), None)):
+        text = box.text
+    number, words = canonical_number(text), normalize_formula(text)
+    expressions = _parse(f"${write_formula(number or text)}$") if text else []
     if not expressions and not words:
         raise ValueError(f"the target {target[:60]!r} is no mathematics")
-    return _Target(text, words, number, expressions)
+    return _Target(words, number, expressions)
+
+
+def _is_equal(wanted: _Target, given: list[Any]) -> bool:
+    """Return whether expressions are those of the target."""
+    from math_verify import verify
+
+    return bool(verify(wanted.expressions, given, timeout_seconds=None, raise_on_error=False))
 
 
 def _parse(text: str) -> list[Any]:

@@ -6,9 +6,10 @@ import re
 from collections import deque
 
 from howsure.errors import InputError, ResourceLimitError
-from howsure.extraction.numbers import canonical_number
 from howsure.sandbox.call_pool import CallPool
-from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code, normalize_text
+from howsure.scorers.numerals import canonical_number
+from howsure.scorers.open_answers import normalize_text
+from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_targets
 
 __all__ = ["build_regex_scorer", "search_pattern"]
@@ -70,7 +71,7 @@ def build_regex_scorer(spec: str, where: str) -> Scorer:
         right = any(_equals_target(answer, target) for target in parse_targets(item.target))
         return ScoredAnswer(float(right), answer, "match")
 
-    version = hash_code("scorers.patterns", "scorers.scorer_parts", "extraction.numbers")
+    version = hash_code("scorers.patterns", "scorers.scorer_parts", "scorers.numerals")
     return Scorer(spec, version, score, pool.close, in_subprocess=True)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FunctionType
 
 from howsure.errors import InputError
-from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem
+from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
 __all__ = ["build_python_scorer"]
 
@@ -39,7 +39,8 @@ _EXTRA: dict[str, Callable[[ScoringItem], object]] = {
 def build_python_scorer(spec: str, where: str) -> Scorer:
     """Return the scorer `python:MODULE.FUNCTION`.
 
-    Its version is the hash of the module's file; other files that the module imports are not part of it.
+    Its version is the hash of the module's file, and of the code that removes thoughts from completions; other files
+    that the module imports are not part of it.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ def build_python_scorer(spec: str, where: str) -> Scorer:
         return _read_result(result, path)
 
     # The function may be slow, so that a live run waits for it in a thread.
-    return Scorer(spec, hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8], score, in_subprocess=True)
+    version = hashlib.sha256(Path(source).read_bytes() + hash_code().encode()).hexdigest()[:8]
+    return Scorer(spec, version, score, in_subprocess=True)
 
 
 def _import_function(module_name: str, name: str, where: str) -> FunctionType:

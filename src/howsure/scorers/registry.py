@@ -1,46 +1,40 @@
 r"""Build scorers by name; a scorer reads the answer of a completion and compares it with the target.
 
+Every scorer gets completions without the thoughts of thinking models and without further questions
+(`completion_text`), and its version is the hash of the code that computes the score.
+
 numeric
-    The number that a completion gives (`extraction.numbers`), compared exactly: 18, 18.0 and $18 are one answer. A
-    target may be a number, or a solution that states one ("... #### 18").
-direction
-    The one of the eight directions of the compass that a completion gives (`extraction.directions`).
-normalised
-    The open answer that a completion gives, such as a name or a year (`extraction.open_answers`), compared as SQuAD
-    does: in any case, without punctuation and articles, in any script (`scorers.normalised`). A target may be a JSON
-    list of accepted answers; so it may for f1, contains and exact.
-f1
-    The overlap of the words of that answer with those of the target, from 0 to 1; the best one over accepted answers.
-drop, drop:exact
-    The F1 score of DROP for answers of several spans, with semicolons between them, numbers or dates; or whether the
-    spans are the same (`scorers.drop`).
+    The number that a completion gives (`numbers`), compared exactly: 18, 18.0 and $18 are one answer. A target may be a
+    number, or a solution that states one ("... #### 18").
+yes-no
+    Whether a completion says yes or no (`yes_no`); true and false are the same.
+contains, normalised, f1, exact
+    Open answers (`open_answers`): whether the words of the target stand in the reply; whether the bare answer is the
+    target; the overlap of their words; whether the whole reply is the target. A target may be a JSON list of answers.
+maths
+    The expression that math-verify reads, where it is equal to the target: 1/2, 0.5 and \frac12; x+1 and 1+x.
 list, list:ordered, list:share
     All items of the target and no other ones, in any order or in this one; or the share of the items in either list
     that are in both. The target is a JSON list, or items with commas; an item may be a list of its names.
-yes-no
-    Whether a completion says yes or no; true and false are the same.
-contains
-    Whether the words of the target occur anywhere in a completion. "It is not Paris" contains Paris, and so does a list
-    of all capitals: it suits prompts after which models give one answer and no reasons.
-exact
-    The whole completion, in any case, with any spaces and in any width of letters (NFKC).
+drop, drop:exact
+    The F1 score of DROP for answers of several spans, with semicolons between them, numbers or dates; or whether the
+    spans are the same (`drop`).
+direction
+    The one of the eight directions of the compass that a completion gives.
 regex:PATTERN, regex-first:PATTERN
     The last, or the first, match of a pattern: its first group that is not empty, or all of it. It is right where it
     equals the target as in `exact`, or as a number.
 ifeval, ifeval:loose, ifeval:share, ifeval:loose-share
     Whether the completion follows all instructions of the prompt that a program can check, or the share of them, as the
     benchmark IFEval does. The target is JSON with `instruction_id_list` and `kwargs`.
+unit-tests, unit-tests:output, unit-tests:input
+    Whether the code of the completion passes the tests of the question, in the sandbox (`unit_tests`), as in HumanEval
+    and MBPP; whether a value is the output of a call, or arguments have an output, as in CRUXEval. The target is JSON
+    with the fields of these benchmarks.
+python:MODULE.FUNCTION
+    A function of yours (`python_function`), of a module in the working folder or installed.
 judge
     A model judges each completion (`judging`); the experiment, or `rescore --judge`, names it.
-maths
-    The expression that math-verify reads, where it is equal to the target: 1/2, 0.5 and \frac12; x+1 and 1+x.
-unit-tests, unit-tests:output, unit-tests:input
-    Whether the code of the completion passes the tests of the question, in the sandbox (`scorers.unit_tests`), as in
-    HumanEval and MBPP; whether a value is the output of a call, or arguments have an output, as in CRUXEval. The target
-    is JSON with the fields of these benchmarks.
-python:MODULE.FUNCTION
-    A function of yours (`scorers.python_function`), of a module in the working folder or installed.
-The version of a scorer is the hash of the code that computes the score, so that a corrected rule has a new version.
 """
 
 from __future__ import annotations
@@ -49,17 +43,22 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.extraction.directions import extract_direction
-from howsure.extraction.numbers import canonical_number, extract_number
+from howsure.scorers.directions import build_direction_scorer
 from howsure.scorers.drop import build_drop_scorer
 from howsure.scorers.ifeval import build_ifeval_scorer
 from howsure.scorers.item_list import build_list_scorer
 from howsure.scorers.maths import build_maths_scorer
-from howsure.scorers.normalised import build_contains_scorer, build_exact_scorer, build_normalised_scorer
+from howsure.scorers.numbers import extract_number, read_number
+from howsure.scorers.numerals import canonical_number
+from howsure.scorers.open_answers import (
+    build_contains_scorer,
+    build_exact_scorer,
+    build_f1_scorer,
+    build_normalised_scorer,
+)
 from howsure.scorers.patterns import build_regex_scorer
 from howsure.scorers.python_function import build_python_scorer
-from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
-from howsure.scorers.token_f1 import build_f1_scorer
+from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, clean_first, hash_code
 from howsure.scorers.unit_tests import build_unit_test_scorer
 from howsure.scorers.yes_no import build_yes_no_scorer
 
@@ -90,45 +89,17 @@ def build_scorer(spec: str, where: str, names: Iterable[str] = ()) -> Scorer:
         raise UnknownNameError("scorer", name, sorted({*SCORERS, *names}), where=where)
     if argument and not name.startswith(("regex", "list", "drop", "ifeval", "unit-tests", "python")):
         raise InputError(f"{name} has no argument, got {argument!r}", where=where, remedy=f"write {name}")
-    return SCORERS[name](spec, where)
-
-
-#: The modules that decide which number a completion gives.
-_NUMBER_CODE = tuple(
-    f"extraction.{name}"
-    for name in (
-        *("numbers", "number_sentences", "number_words", "last_number", "numerals"),
-        *("statements", "languages", "completion_context"),
-    )
-)
+    return clean_first(SCORERS[name](spec, where))
 
 
 def _build_numeric_scorer(spec: str, _: str) -> Scorer:
     """Return the scorer `numeric`."""
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        target, answer = _parse_number(item.target), extract_number(completion, context=item.context)
-        return ScoredAnswer(float(answer == target), answer, "number" if answer is not None else "no number")
+        answer, rule = read_number(completion, item.context)
+        return ScoredAnswer(float(answer == _parse_number(item.target)), answer, rule)
 
-    return Scorer(spec, hash_code(*_NUMBER_CODE), score)
-
-
-#: The modules that decide which direction a completion gives.
-_DIRECTION_CODE = tuple(
-    f"extraction.{name}" for name in ("directions", "statements", "languages", "completion_context")
-)
-
-
-def _build_direction_scorer(spec: str, _: str) -> Scorer:
-    """Return the scorer `direction`."""
-
-    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        target, answer = extract_direction(item.target), extract_direction(completion, context=item.context)
-        if target is None:
-            raise ValueError(f"the target {_quote_short(item.target)} is not one of the eight directions")
-        return ScoredAnswer(float(answer == target), answer, "direction" if answer is not None else "no direction")
-
-    return Scorer(spec, hash_code(*_DIRECTION_CODE), score)
+    return Scorer(spec, hash_code("scorers.numbers", "scorers.numerals"), score)
 
 
 @lru_cache(maxsize=4096)
@@ -160,7 +131,7 @@ def _build_judge_scorer(spec: str, where: str) -> Scorer:
 #: Mapping from the name before the colon to a function of the whole name and the context.
 SCORERS: dict[str, Callable[[str, str], Scorer]] = {
     "numeric": _build_numeric_scorer,
-    "direction": _build_direction_scorer,
+    "direction": build_direction_scorer,
     "normalised": build_normalised_scorer,
     "f1": build_f1_scorer,
     "drop": build_drop_scorer,

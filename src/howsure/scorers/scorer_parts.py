@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from howsure.extraction.completion_context import CompletionContext
+from howsure.scorers.completion_text import CompletionContext, clean_completion
 
-__all__ = ["ScoredAnswer", "Scorer", "ScoringItem", "hash_code", "normalize_text"]
+__all__ = ["ScoredAnswer", "Scorer", "ScoringItem", "clean_first", "hash_code"]
 
+#: Modules that find the text of a completion and its statement.
+READING_CODE = ("scorers.completion_text", "scorers.statements", "scorers.language_words")
 #: Folder of the package howsure.
 _PACKAGE = Path(__file__).parents[1]
 
@@ -72,15 +73,25 @@ class Scorer:
 
 
 def hash_code(*modules: str) -> str:
-    """Return the hash of the code of modules of howsure, such as `extraction.numbers`, or of whole packages."""
+    """Return the hash of the code of modules of howsure, such as `scorers.numbers`, and of that which reads texts."""
     digest = hashlib.sha256()
-    for name in modules:
+    for name in dict.fromkeys((*modules, *READING_CODE)):
         path = _PACKAGE.joinpath(*name.split("."))
         for file in sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]:
             digest.update(file.read_bytes())
     return digest.hexdigest()[:8]
 
 
-def normalize_text(text: str) -> str:
-    """Return a text as the scorer `exact` compares it: NFKC, single spaces, lower case."""
-    return " ".join(unicodedata.normalize("NFKC", text).split()).casefold()
+def clean_first(scorer: Scorer) -> Scorer:
+    """Return a scorer that gets completions without thoughts and further questions (`completion_text`).
+
+    A completion whose thoughts never end scores 0 by the rule "unfinished".
+    """
+
+    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
+        text, context, parts = clean_completion(completion, item.context)
+        if not parts.is_finished:
+            return ScoredAnswer(0.0, None, "unfinished")
+        return scorer.score(text, item if context is item.context else item._replace(context=context))
+
+    return replace(scorer, score=score)

@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from howsure.errors import InputError
-from howsure.extraction.code_blocks import CodeAnswer, defined_names, extract_code, extract_expression
 from howsure.sandbox.code_pool import CodeJob, CodePool
+from howsure.scorers.code_blocks import CodeAnswer, defined_names, extract_code, extract_expression
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_items
 
@@ -79,7 +79,7 @@ def build_unit_test_scorer(spec: str, where: str) -> Scorer:
         passed, reason = run(answer.code, item.target)
         return ScoredAnswer(float(passed), "passed" if passed else "failed", f"{answer.rule}, {reason}")
 
-    version = hash_code("scorers.unit_tests", "extraction.code_blocks", "sandbox.guest_process", "sandbox.code_pool")
+    version = hash_code("scorers.unit_tests", "scorers.code_blocks", "sandbox.guest_process", "sandbox.code_pool")
     return Scorer(spec, version, score, pool.close, in_subprocess=True, prepare=pool.prepare)
 
 

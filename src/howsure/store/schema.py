@@ -39,7 +39,7 @@ CompletionKey: TypeAlias = tuple[str, str, str, str, int]
 #: Columns from which the calls and tokens of a model are added up; `status` tells failed generations.
 USAGE_COLUMNS = ("status", "attempts", "prompt_tokens", "completion_tokens")
 #: Statuses of completions without an answer, which no scorer and no judge reads: they score 0.
-WITHOUT_ANSWER = ("refused", "empty", "tool-call")
+WITHOUT_ANSWER = ("refused", "empty", "unfinished", "tool-call")
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -64,7 +64,8 @@ class Response(msgspec.Struct, frozen=True):
     """None when there is nothing to score; 0.0 with `status == "unparsed"` when no answer could be parsed."""
     status: str = "ok"
     """ok, unparsed (no answer was found), length (cut at max_tokens), filtered (content filter), refused (by the
-    model), empty (no text, or reasoning only), tool-call (a call instead of a text), error, or unscored."""
+    model), empty (no text), unfinished (thoughts that never end), tool-call (a call instead of a text), error, or
+    unscored."""
     answer: str | None = None
     """The answer parsed from the completion, in the canonical form of the benchmark."""
     rule: str | None = None

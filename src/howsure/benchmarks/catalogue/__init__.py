@@ -63,7 +63,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def scorer(self) -> str:
         """How answers are read and scored."""
         has_choices = "choices" in self.benchmark or "correct" in self.benchmark
-        name = str(self.benchmark.get("scorer", "choice" if has_choices else "normalised"))
+        name = str(self.benchmark.get("scorer", "choice" if has_choices else "contains"))
         without_choices = self.benchmark.get("scorer_without_choices")
         return name if without_choices is None else f"{name}, {without_choices}"
 

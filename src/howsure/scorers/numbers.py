@@ -1,0 +1,128 @@
+"""Read the number that a completion gives as its answer, in canonical form (`numerals`).
+
+The last explicit statement (`statements`) decides, and must hold one value, or several of which one stands behind "=".
+Without a statement the last sentence with a number does: its only number besides years, or the one behind its last
+verb of being or "=". A completion that was cut and states nothing has no answer, and neither has one that refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from howsure.scorers.completion_text import CompletionContext, clean_completion
+from howsure.scorers.language_words import DECIMAL_COMMA
+from howsure.scorers.numerals import (
+    canonical_number,
+    convert_decimal_commas,
+    find_numbers,
+    format_number,
+    parse_words,
+    rewrite_numerals,
+)
+from howsure.scorers.statements import find_statements, split_sentences
+
+__all__ = ["canonical_number", "extract_number", "read_number"]
+
+_DIGIT = re.compile(r"\d")
+_EQUALS = re.compile(r"=|≈|\\approx|\bequals\b")
+# "18 (6 for each)": what follows in brackets is a remark.
+_BRACKETS = re.compile(r"(?<=[\w%$*}])\s*\([^()]*\)?")
+# "The value of 6x + 5 is 23.": the verb before the number that a sentence gives.
+_COPULA = re.compile(r"\b(?:is|are|was|be)\b")
+_DENIED = re.compile(r"\b(?:not|no longer|isn['’]t)\s*$", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"\b(?:cannot|can['’]t|can not|unable to|not possible to|impossible to|not enough|no information|sorry)\b",
+    re.IGNORECASE,
+)
+_SORRY = re.compile(r"\bI(?:['’]m| am) sorry\b|\bI (?:can['’]t|cannot|do(?: not|n['’]t) know)\b|\bSorry,")
+_EITHER = re.compile(r"\bor\b|±")
+#: Numbers that are dates where a sentence has another number: "34 goals from 2012 to 2019".
+_YEARS = frozenset(map(Fraction, range(1900, 2100)))
+#: Sentences at the end of a completion in which a number is searched.
+MOST_SENTENCES = 3
+#: Longest text that may be a number and nothing else, in characters.
+LONGEST_BARE = 80
+
+
+def read_number(text: str, context: CompletionContext | None = None) -> tuple[str | None, str]:
+    """Return the canonical form of the number that a completion gives and the rule, or None and the reason.
+
+    Examples
+    --------
+    >>> read_number("16 - 3 - 4 = 9, and 9 * 2 = 18. The answer is $18.00.")
+    ('18', 'statement')
+    >>> read_number("That is 12. The answer is 5 or 6.")
+    (None, 'several')
+    """
+    text, context, parts = clean_completion(text, context)
+    is_bare = len(text) <= LONGEST_BARE and not (context.truncated and "\\" in text)
+    bare = canonical_number(text.strip().removesuffix("."), context.language) if is_bare else None
+    if bare is not None:
+        return bare, "bare"  # also where the limit of tokens cut it: some prompts allow only a number
+    if not text.strip():
+        return None, "empty" if parts.is_finished else "unfinished"
+    value, why = _read_statement(text, context)
+    if value is None and why == "none":
+        value, why = (None, "cut") if context.truncated else _read_end(text, context)
+    return (None, why) if value is None else (format_number(value), why)
+
+
+def _read_statement(text: str, context: CompletionContext) -> tuple[Fraction | None, str]:
+    """Return the value of the last statement; or None and the reason, which is "none" where there is no statement."""
+    for statement in find_statements(text):
+        end = text.find(statement.text, statement.content) + len(statement.text)
+        if context.truncated and not text[end:].strip(" \n\t*_$"):
+            continue
+        if "\n" in text[statement.content : end - len(statement.text)].lstrip(" ") and text[end:].strip():
+            break  # the words announce what stands in the lines below
+        value, why = _read_phrase(statement.text, context.language)
+        return (value, "statement") if value is not None else (None, "no number" if why == "none" else why)
+    return None, "none"
+
+
+def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, str]:
+    """Return the value of the last sentence with a number; or None and the reason."""
+    if _SORRY.search(text):
+        return None, "refused"
+    for sentence in reversed(split_sentences(text)[-MOST_SENTENCES:]):
+        if _REFUSED.search(sentence) or sentence.endswith("?"):
+            return None, "refused"
+        value, why = _read_phrase(sentence, context.language, has_verb=True)
+        if value is not None or why != "none":
+            return value, why if value is None else "last sentence"
+    return None, "none"
+
+
+def extract_number(text: str, *, context: CompletionContext | None = None) -> str | None:
+    """Return the canonical form of the number that a completion gives as its answer, or None when it gives none.
+
+    >>> extract_number("16 - 3 - 4 = 9, and 9 * 2 = 18. So she makes $18.00 every day.")
+    '18'
+    """
+    return read_number(text, context)[0]
+
+
+def _read_phrase(phrase: str, language: str, *, has_verb: bool = False) -> tuple[Fraction | None, str]:
+    """Return the value of a phrase with one number, or of the number behind its last "="; or None and the reason."""
+    if language.lower()[:2] in DECIMAL_COMMA:
+        phrase = convert_decimal_commas(phrase)
+    written = rewrite_numerals(phrase)
+    if (equals := list(_EQUALS.finditer(written))) and not _EITHER.search(written[equals[0].end() :]):
+        behind = written[equals[-1].end() :]
+        written = behind if _DIGIT.search(behind) else written
+    numbers = list(find_numbers(written))
+    if not numbers:
+        value = None if _DIGIT.search(written) else parse_words(phrase)
+        return value, "none"
+    if has_verb and len(numbers) > 1 and not equals and (verbs := list(_COPULA.finditer(written))):
+        numbers = [number for number in numbers if number.start >= verbs[-1].end()] or numbers
+    if has_verb and len(numbers) > 1:
+        numbers = [number for number in numbers if number.value not in _YEARS] or numbers
+    if len({number.value for number in numbers}) > 1:
+        end = bracket.start() if (bracket := _BRACKETS.search(written, numbers[0].end)) else len(written)
+        numbers = [number for number in numbers if number.start < end]
+    values = {one.value for one in numbers if not _DENIED.search(written[max(0, one.start - 20) : one.start])}
+    if len(values) == 1:
+        return values.pop(), "unreadable"
+    return None, "several" if values else "denied"
