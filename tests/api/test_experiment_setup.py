@@ -82,7 +82,7 @@ def test_init_names_the_scorer_of_targets_that_are_numbers_or_yes_and_no(tmp_pat
     file = tmp_path / "q.csv"
     file.write_text(f"question,answer\nWhich is it?,{targets}\n")
     [plan] = build_plans(load_experiment(hs.init(tmp_path / "exp.yaml", benchmark=str(file))))
-    assert plan.benchmark.source["scorer"] == (scorer or "normalised")
+    assert plan.benchmark.source["scorer"] == (scorer or "contains")
     assert ("scorer" in (tmp_path / "exp.yaml").read_text()) == (scorer is not None)
 
 

@@ -172,7 +172,7 @@ def test_of_a_large_folder_the_first_hundred_files_are_read(tmp_path, monkeypatc
         ("18", "--scorer numeric"),
         ("$1,200.50", "--scorer numeric"),
         ("B", "--scorer choice"),
-        ("Paris", "--scorer normalised"),
+        ("Paris", "--scorer contains"),
         (None, "--judge judge.yaml"),
     ],
 )

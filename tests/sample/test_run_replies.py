@@ -168,7 +168,7 @@ REPLIES = {
         1.0,
         "<think>It is 7.</think>The answer is 42.",
     ),
-    "vllm, thinking unclosed": ("openai", openai({"content": "<think>" + SAID}), "empty", 0.0, "<think>" + SAID),
+    "vllm, thinking unclosed": ("openai", openai({"content": "<think>" + SAID}), "unfinished", 0.0, "<think>" + SAID),
     "vllm, thinking opened by the template": (
         "openai",
         openai({"content": SAID + "</think>It is 7."}),

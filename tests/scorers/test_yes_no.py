@@ -1,4 +1,4 @@
-"""Yes and no: cases judged by hand, and the words of 30 languages."""
+"""Yes and no: cases judged by hand, and the words of 37 languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of 30 languages with which completions state an answer, and say yes or no."""
+"""Words of 37 languages with which completions state an answer, and say yes or no."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ LANGUAGES = {
         "no nope nah false incorrect negative wrong untrue",
     ),
     "ar": LanguageWords("الإجابة الاجابة إجابة الجواب", "هي هو تساوي يساوي", "نعم صحيح أجل", "لا خطأ"),
+    "be": LanguageWords("адказ", "гэта", "так", "не"),
     "bn": LanguageWords("উত্তর উত্তরটি", "হলো হল হচ্ছে হবে", "হ্যাঁ হ্যা সত্য", "না মিথ্যা"),
     "cs": LanguageWords("odpověď", "je zní", "ano pravda", "ne nepravda"),
     "da": LanguageWords("svaret svar", "er", "ja sandt", "nej falsk"),
@@ -77,10 +78,14 @@ LANGUAGES = {
     "he": LanguageWords("התשובה תשובה", "היא", "כן נכון", "לא"),
     "hi": LanguageWords("उत्तर जवाब", "है हैं होगा", "हाँ हां जी_हाँ जी_हां सही", "नहीं जी_नहीं गलत"),
     "hu": LanguageWords("válasz", "az a", "igen igaz", "nem hamis"),
+    "hy": LanguageWords("պատասխան պատասխանը", "է", "այո", "ոչ"),
     "id": LanguageWords("jawaban jawabannya", "adalah ialah", "ya benar", "tidak bukan salah"),
     "it": LanguageWords("risposta risposte", "è é sarebbe sono", "sì si vero", "no falso"),
     "ja": LanguageWords("答え 回答 解答 正解 正答", "は、 は が", "はい 正しい そうです", "いいえ 違います 間違い"),
     "ko": LanguageWords("정답 답 답변 해답", "은 는 이", "네 예 맞습니다 그렇습니다", "아니요 아니오 아닙니다"),
+    "km": LanguageWords("ចម្លើយ", "គឺ", "បាទ ចាស", "ទេ"),
+    "lt": LanguageWords("atsakymas", "yra", "taip", "ne"),
+    "ms": LanguageWords("jawapan jawapannya", "ialah adalah", "ya benar", "tidak bukan salah"),
     "nl": LanguageWords("antwoord", "is luidt", "ja waar klopt", "nee neen onwaar"),
     "no": LanguageWords("svaret svar", "er", "ja sant", "nei usant"),
     "pl": LanguageWords("odpowiedź odpowiedz odpowiedzią", "to jest brzmi wynosi", "tak prawda", "nie fałsz"),

@@ -1,4 +1,4 @@
-"""Define the scorer `yes-no`, which reads whether a completion says yes or no, in the words of 30 languages.
+"""Define the scorer `yes-no`, which reads whether a completion says yes or no, in the words of 37 languages.
 
 The last explicit statement decides, else the first word of the first sentence, else that of the last one; a last
 sentence such as "so the statement is false" counts too. True and false are the same as yes and no. The words are those
