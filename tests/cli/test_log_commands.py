@@ -36,7 +36,7 @@ def test_rescore_counts_what_was_kept_and_changes_nothing(howsure, log, tmp_path
     code, out, _ = howsure("rescore", log, "--scorer", "numeric", "-o", run, "--format", "json")
     agreement = json.loads(out)[0]
     assert (code, agreement["n_scored"], agreement["n_both"], agreement["n_agree"]) == (0, 6, 3, 3)
-    before = rows(howsure("score", run, "--format", "json")[1])["m"]
+    before = rows(howsure("score", run, "--format", "json", "--scorer", "run")[1])["m"]
     after = rows(howsure("score", run, "--format", "json", "--scorer", "numeric")[1])["m"]
     assert (before["score"], before["n_generations"]) == (pytest.approx(2 / 3), 3)
     assert (after["score"], after["n_generations"]) == (0.5, 6)

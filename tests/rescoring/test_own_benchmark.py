@@ -187,7 +187,7 @@ def test_open_answers_of_a_published_benchmark_are_scored_again_without_its_file
     (tmp_path / "main" / "test.jsonl").unlink()
     hs.rescore(tmp_path / "run", scorer="own")
     own = hs.score(hs.read(tmp_path / "run", scorer="own"))
-    assert own["score"].tolist() == hs.score(tmp_path / "run")["score"].tolist()
+    assert own["score"].tolist() == hs.score(hs.read(tmp_path / "run", scorer="run"))["score"].tolist()
 
 
 MARKED = "marked_scorer.py"

@@ -10,8 +10,9 @@ import pytest
 from helpers.long_cases import mark_long
 from helpers.scored_runs import response, run_of
 
+import howsure as hs
 from howsure.benchmarks.question import Benchmark, Prompt, Question
-from howsure.errors import InputError, StoreError, UnknownNameError
+from howsure.errors import HowsureWarning, InputError, StoreError, UnknownNameError
 from howsure.rescoring.rescore import choose_scorer, rescore
 from howsure.scorers import patterns
 from howsure.store import scorer_files
@@ -288,3 +289,17 @@ def test_thoughts_that_never_end_are_unfinished(tmp_path):
     path = run_of(tmp_path, rows)
     rescore(path, "numeric")
     assert said(path, "numeric")["q", 1] == (0.0, "unfinished", None, "unfinished", None)
+
+
+def test_a_rescored_folder_is_read_with_its_newest_scores_row_by_row(tmp_path):
+    path = run_of(
+        tmp_path, [response("q1", completion="The answer is 18", score=0.0), response("q2", completion=None, score=1.0)]
+    )
+    assert hs.score(path)["score"].tolist() == [0.5]
+    rescore(path, "numeric", clock=lambda: 1.0)
+    with pytest.warns(HowsureWarning, match=r"scores are those of numeric@\w+, written last, and 1 rows keep theirs"):
+        assert hs.score(path)["score"].tolist() == [1.0]
+    rescore(path, "regex:(19)", clock=lambda: 2.0)
+    with pytest.warns(HowsureWarning, match="regex"):
+        assert hs.score(path)["score"].tolist() == [0.5]
+    assert hs.score(hs.read(path, scorer="run"))["score"].tolist() == [0.5]

@@ -148,7 +148,7 @@ def test_a_run_that_was_scored_again_keeps_no_note_on_the_scores_of_its_logs(tmp
     assert not [note for note in of_new.notes() if "first was scored" in note.text]
     # The scores of the logs themselves are of the first completions, which one line says of one folder.
     with pytest.warns(HowsureWarning):
-        [cells] = (of_logs := hs.read(tmp_path / "run"))
+        [cells] = (of_logs := hs.read(tmp_path / "run", scorer="run"))
     assert cells.n.tolist() == [[1, 1], [1, 1]]
     [note] = [note for note in of_logs.notes() if "first was scored" in note.text]
     assert note.where.startswith(f"{tmp_path / 'run'}: ")

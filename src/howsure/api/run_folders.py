@@ -394,7 +394,8 @@ def rescore(
 ) -> Results:
     """Score stored completions again, and show how far the new scores agree with those that were stored.
 
-    Nothing stored is changed: the scores are a new column, which ``howsure.read(folder, scorer=...)`` reads.
+    Nothing stored is changed: the scores are a new column, which ``howsure.read(folder)`` reads from then on, with the
+    own scores of rows that have none of these; ``scorer="run"`` reads the scores of the run, and a name older ones.
 
     Parameters
     ----------

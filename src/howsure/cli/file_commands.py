@@ -261,8 +261,9 @@ def rescore(
 ) -> None:
     """Score stored completions again.
 
-    Nothing stored is changed: the scores are a new column, which --scorer of other commands reads. The table shows how
-    far they agree with the stored scores. own is the run's own benchmark, after its rules were fixed.
+    Nothing stored is changed: the scores are a new column, which other commands read unless --scorer names another one,
+    such as run for the scores of the run itself. The table shows how far they agree with the stored scores. own is the
+    run's own benchmark, after its rules were fixed.
     """
     from howsure.export import conversion
 

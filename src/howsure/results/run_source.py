@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["RunSource", "has_answers", "is_judged", "list_judged_sources"]
 
 _COLUMNS = (*KEY, "score", "answer", "created")
+#: Name under which the own scores of a run are read, where others are newer.
+OWN_SCORES = "run"
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"
 #: Largest number of models that a note names.
@@ -43,7 +45,8 @@ class RunSource:
     columns
         Only `cluster=cluster` is allowed, because clusters that the folder stores are used in any case.
     scorer
-        Name of the scorer whose scores are read; None reads the original scores of the run, or those of its judge.
+        Name of the scorer whose scores are read; None reads those of the run's judge, else those that `howsure rescore`
+        wrote last, with the own score of each row that has none of these; "run" reads the own scores.
     most_generations
         Only the first so many generations of each cell are read; None reads all.
     earlier
@@ -82,7 +85,7 @@ class RunSource:
             benchmark: {self.labels.get(label, label): plan for label, plan in plans.items()}
             for benchmark, plans in manifest.load_plans(path).items()
         }
-        self.scorer = scorer if scorer is not None else self._find_default_scorer()
+        self.scorer = self._find_default_scorer() if scorer is None else None if scorer == OWN_SCORES else scorer
         self.notes = self._read_notes()
         if self.scorer is not None and self.scorer.startswith("judge:"):
             self._note(Note("judge-opinion"))
@@ -166,6 +169,7 @@ class RunSource:
             raise InputError("the run has no generations yet", where=str(self.path), remedy=remedy)
         table = self.rename_models(self._drop_copies(stored, note=True))
         unscored = compute.equal(table["status"], UNSCORED)
+        self._note_newest(compute.sum(compute.equal(stored["status"], UNSCORED)).as_py() or 0)
         if number := compute.sum(unscored).as_py():
             table = table.filter(compute.invert(unscored))
             remedy = self._suggest_scorer()
@@ -280,11 +284,23 @@ class RunSource:
         return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
 
     def _find_default_scorer(self) -> str | None:
-        """Return the scorer whose scores are those of the run; None for the scores in its rows."""
+        """Return the scorer whose scores are read where none is named; None for the scores in the rows."""
         try:
-            return (self._manifest.scorer or None) if self._manifest is not None else None
+            judge = self._manifest.scorer if self._manifest is not None else ""
+            return judge or (scorer_files.NEWEST if scorer_files.find_newest(self.path) else None)
         except StoreError:
             return None
+
+    def _note_newest(self, n_unscored: int) -> None:
+        """Note whose scores are read where none were named, and how many rows keep their own."""
+        if self.scorer != scorer_files.NEWEST:
+            return
+        name, _ = scorer_files.read_name_and_time(self.path, self.scorer)
+        statuses = (batch["status"].to_pylist() for batch in scorer_files.stream_rows(self.path, ["status"], name))
+        own = sum(each.count(UNSCORED) for each in statuses) - n_unscored
+        self._note(
+            Note("newest-scores", n=own, facts={"by": name, "own": f", and {own} rows keep theirs" if own else ""})
+        )
 
     def _read_notes(self) -> list[Note]:
         """Return the notes and warnings that the run stored, and one on the models that were stopped early."""

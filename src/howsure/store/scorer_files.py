@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FOLDER",
+    "NEWEST",
     "UNSCORED",
     "ReplacedTargets",
     "RescoredRow",
+    "find_newest",
     "list_scorers",
     "read_name_and_time",
     "read_replaced_targets",
@@ -48,6 +50,9 @@ __all__ = [
 ]
 
 FOLDER = "scores"
+#: Name under which `stream_rows` gives the scores that a scorer other than a judge wrote last, and the own score of a
+#: row that has none of these.
+NEWEST = "newest"
 
 #: Rows that are in memory while a file is written; each is its key and a few short texts.
 _ROWS = 16_384
@@ -194,6 +199,11 @@ def list_scorers(path: Path) -> list[str]:
     return [file.name for file in _find_files(path)]
 
 
+def find_newest(path: Path) -> str | None:
+    """Return the scorer other than a judge that wrote its scores last, as NAME@VERSION; None where there is none."""
+    return next((name for name in list_scorers(path) if not name.startswith("judge:")), None)
+
+
 def read_name_and_time(path: Path, scorer: str) -> tuple[str, float]:
     """Return the scorer as NAME@VERSION, and when its scores were written, in seconds since the epoch."""
     file = _find_file(path, scorer)
@@ -211,13 +221,13 @@ def read_replaced_targets(path: Path, scorer: str) -> dict[str, ReplacedTargets]
 def stream_rows(path: Path, columns: Sequence[str] | None, scorer: str) -> pa.RecordBatchReader:
     """Return all rows of a run as `responses.stream` does, with the results of a scorer in place of their own.
 
-    These are score, status, answer, rule and error. A row without a result has score None and status "unscored".
-    Memory is bounded by a few batches.
+    These are score, status, answer, rule and error. A row without a result has score None and status "unscored", or
+    its own result where the scorer is `NEWEST`. Memory is bounded by a few batches.
 
     Parameters
     ----------
     scorer
-        NAME@VERSION, or NAME for the version that was written last.
+        NAME@VERSION, or NAME for the version that was written last, or `NEWEST`.
 
     Raises
     ------
@@ -233,7 +243,8 @@ def stream_rows(path: Path, columns: Sequence[str] | None, scorer: str) -> pa.Re
         if name not in RESPONSES.types:
             raise UnknownNameError("column", name, RESPONSES.types)
     file = _find_file(path, scorer)
-    needed = [name for name in (*RESPONSES.key, "created", *wanted) if name not in _RESULTS]
+    own = _RESULTS if scorer == NEWEST else ()
+    needed = [name for name in (*RESPONSES.key, "created", *own, *wanted) if name in own or name not in _RESULTS]
     rows = responses.stream(path, list(dict.fromkeys(needed)))
     scored = _read_file(file)
     schema = parquet_files.build_arrow_schema(RESPONSES, wanted)
@@ -301,8 +312,10 @@ def _find_files(path: Path) -> list[_ScorerFile]:
 
 
 def _find_file(path: Path, scorer: str) -> _ScorerFile:
-    """Return the file of a scorer: NAME@VERSION, or NAME."""
+    """Return the file of a scorer: NAME@VERSION, NAME, or `NEWEST`."""
     files = _find_files(path)
+    if scorer == NEWEST and (name := find_newest(path)):
+        scorer = name
     # A pattern may contain an @: the whole name is tried first.
     for file in [f for f in files if f.name == scorer] + [f for f in files if f.scorer == scorer]:
         return file
@@ -362,7 +375,11 @@ def _add_scores(part: pa.Table, near: list[pa.Table]) -> pa.Table:
         pc.and_(both["created"].is_null(), both["sampled"].is_null()),
     )
     has_score = pc.and_(both["status"].is_valid(), same)
+    if "status" in part.column_names:  # the own results stay where there are no others
+        has_score = pc.and_(has_score, pc.fill_null(pc.not_equal(both["status"], UNSCORED), True))
     for name in _RESULTS:
         default = pa.scalar(UNSCORED if name == "status" else None, both[name].type)
+        if name in part.column_names:
+            default, part = part[name].cast(both[name].type), part.drop_columns(name)
         part = part.append_column(name, pc.if_else(has_score, both[name], default))
     return part
