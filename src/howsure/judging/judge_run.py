@@ -19,7 +19,7 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, cast
@@ -28,7 +28,7 @@ import msgspec
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import FatalEndpointError, InputError, StoreError, UnknownNameError
-from howsure.judging.verdict_prompts import VerdictPrompt, load_prompt, parse_verdict
+from howsure.judging.verdict_prompts import VerdictPrompt, load_prompt
 from howsure.models.batch_client import BatchClient
 from howsure.models.generating_process import ABILITIES, uniform
 from howsure.models.model import Choice, Model, Reply, Request
@@ -138,6 +138,7 @@ class JudgedRun:
             self.models,
             [model.kind, model.name, model.base_url, msgspec.to_builtins(model.settings)],
         ]
+        parts += [] if self.judge.scale is None else [self.judge.scale]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
@@ -161,7 +162,7 @@ class JudgedRun:
 
     def build_benchmark(self) -> Benchmark:
         """Return the questions of the judge's run: one for each unit."""
-        words, choices = self.prompt.words, self.judge.choices
+        words = self.prompt.words
         return Benchmark(
             name=f"judge-{self.judge.name}",
             questions=[
@@ -171,12 +172,17 @@ class JudgedRun:
                 for unit in self.units.values()
             ],
             prompt=_PROMPT,
-            extract=lambda reply: parse_verdict(reply, words),
-            grade=lambda verdict, _: choices[verdict],
+            extract=self.prompt.parse,
+            grade=lambda verdict, _: self.score_verdicts([verdict])[verdict],
             # Completions may be added later; what decides about a verdict is the same.
             source={"kind": "judge", "template": self.judge.name, "sha256": self.version},
             unparsed_score=None,
         )
+
+    def score_verdicts(self, verdicts: Iterable[str]) -> dict[str, float]:
+        """Return the score of each possible verdict, and of these: ratings are divided by the highest one."""
+        scale = self.judge.scale
+        return self.judge.choices | ({} if scale is None else {each: float(each) / scale[1] for each in verdicts})
 
     def build_experiment(self, budget: BudgetConfig) -> Experiment:
         """Return the experiment that asks for the verdicts."""
@@ -395,7 +401,7 @@ def write_judged_scores(path: Path, run: JudgedRun, *, is_default: bool) -> Judg
     folder = name_judge_folder(path, run)
     verdicts = read_verdict_counts(folder)
     if run.unparsed_of is None:  # what judges all completions can be calibrated
-        _write_completions(folder, run)
+        _write_completions(folder, run, {word for one in verdicts.values() for word in one.counts})
     scored = 0
 
     def rows() -> Iterator[RescoredRow]:
@@ -432,7 +438,7 @@ def _score_row(run: JudgedRun, row: Response, verdicts: Mapping[str, UnitVerdict
         return RescoredRow.of_response(row, None, "error", error=row.error)
     if units is None or any(unit not in verdicts for unit in units):
         return RescoredRow.of_response(row, None, UNSCORED)
-    means = [mean_score(verdicts[unit].counts, run.judge.choices) for unit in units]
+    means = [mean_score(verdicts[unit].counts, run.score_verdicts(verdicts[unit].counts)) for unit in units]
     known_means = [mean for mean in means if mean is not None]
     if len(known_means) < len(means):
         n = sum(verdicts[unit].n_unparsed for unit in units)
@@ -456,8 +462,8 @@ def mean_score(counts: Mapping[str, int], choices: Mapping[str, float]) -> float
     return sum(choices[word] * count for word, count in counts.items()) / n if n else None
 
 
-def _write_completions(folder: Path, run: JudgedRun) -> None:
-    """Write which unit shows which completion."""
+def _write_completions(folder: Path, run: JudgedRun, given: Iterable[str]) -> None:
+    """Write which unit shows which completion, and the scores of the verdicts, those of ratings that were given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -470,7 +476,7 @@ def _write_completions(folder: Path, run: JudgedRun) -> None:
     about = {
         "judge": run.judge.model.label,
         "scorer": run.column,
-        "choices": run.judge.choices,
+        "choices": run.score_verdicts(sorted(given)),
         "models": run.models,
         "template": run.judge.name,
     }
@@ -594,7 +600,7 @@ def judge_folder(
     def open_checked_model(config: ModelConfig, benchmark: Benchmark) -> Model:
         model = cast("Model", opener(config, benchmark))
         # A batch is paid for as a whole before its first reply.
-        return model if has_readable or isinstance(model, BatchClient) else CheckedJudge(model, run.prompt.words)
+        return model if has_readable or isinstance(model, BatchClient) else CheckedJudge(model, run.prompt)
 
     code = run_experiment(
         run.build_experiment(budget),
@@ -617,7 +623,7 @@ def judge_folder(
         problems.append(f"{result.n_unparsed:,} {what}")
         if not result.n_read:
             code = code or _UNUSABLE
-            problems.append(f"no verdict could be read: the last line is to be {_describe_forms(run.prompt.words)}")
+            problems.append(f"no verdict could be read: the last line is to be {_describe_forms(run.prompt)}")
     if missing := result.n_completions - result.n_scored:
         problems.append(f"{missing:,} of {result.n_completions:,} completions have no score by the judge")
     for problem in problems:
@@ -625,13 +631,13 @@ def judge_folder(
     return code, run.column
 
 
-def _describe_forms(words: Sequence[str]) -> str:
+def _describe_forms(prompt: VerdictPrompt) -> str:
     """Return the lines that are read as a verdict.
 
-    >>> _describe_forms(("GOOD", "BAD"))
+    >>> _describe_forms(VerdictPrompt("", ("GOOD", "BAD")))
     "'Verdict: GOOD' or 'Verdict: BAD'"
     """
-    return " or ".join(f"'Verdict: {word}'" for word in words)
+    return " or ".join(f"'{form}'" for form in prompt.forms)
 
 
 class CheckedJudge:
@@ -643,8 +649,8 @@ class CheckedJudge:
         When a verdict is requested, and none of the first `N_UNREADABLE` replies could be read.
     """
 
-    def __init__(self, model: Model, words: Sequence[str]) -> None:
-        self._model, self._words = model, tuple(words)
+    def __init__(self, model: Model, prompt: VerdictPrompt) -> None:
+        self._model, self._prompt = model, prompt
         self._n_unreadable: int | None = 0
         self._example = ""
 
@@ -654,7 +660,7 @@ class CheckedJudge:
             raise FatalEndpointError(self._describe(), reason=UNREADABLE)
         reply = await self._model.generate(request)
         for text in [choice.text for choice in reply.choices if choice.text and choice.error is None]:
-            if parse_verdict(split_thoughts(text).text, self._words) is not None:
+            if self._prompt.parse(split_thoughts(text).text) is not None:
                 self._n_unreadable = None
             elif self._n_unreadable is not None:
                 self._n_unreadable += 1
@@ -666,7 +672,7 @@ class CheckedJudge:
         end = " ".join(self._example.split())[-_MOST_CHARACTERS:]
         return (
             f"none of the first {self._n_unreadable} verdicts can be read; one ends in {end!r}, and the last line is "
-            f"to be {_describe_forms(self._words)}; change the template or max_tokens of the judge, then run again "
+            f"to be {_describe_forms(self._prompt)}; change the template or max_tokens of the judge, then run again "
             "with --retry failed"
         )
 

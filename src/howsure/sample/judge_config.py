@@ -49,6 +49,7 @@ class JudgeLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template: str = "correct"
     repeats: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
     choices: dict[str, float] | None = None
+    scale: float | tuple[float, float] | None = None
     models: tuple[str, str] | None = None
     verdicts: str | None = None
     longest: Annotated[int, msgspec.Meta(ge=100, le=10_000_000)] = LONGEST
@@ -72,7 +73,9 @@ class JudgeConfig(msgspec.Struct, frozen=True):
     template: str
     """A built-in template, or the name of a file."""
     choices: dict[str, float]
-    """Score of each verdict."""
+    """Score of each verdict; of ratings those of both ends of the scale."""
+    scale: tuple[float, float] | None = None
+    """Lowest and highest rating of a template that asks for a number; the score is the rating by the highest one."""
     models: tuple[str, str] | None = None
     """The two models whose completions a pairwise judge compares; None where the run has only two."""
     verdicts: str | None = None
@@ -130,13 +133,15 @@ def parse_judge(source: YamlSource, *place: str, base: Path = Path()) -> JudgeCo
     if line.repeats > 1 and config.settings.temperature == 0:
         what = f"{line.repeats} verdicts at temperature 0 are mostly copies, which hide the judge's noise"
         nested.fail(what, "repeats", remedy="leave temperature out, or write repeats: 1")
-    choices = _check_choices(line, nested)
+    scale = None if line.scale is None else _check_scale(line, line.scale, nested)
+    choices = _check_choices(line, nested) if scale is None else {f"{end:g}": end / scale[1] for end in scale[::-1]}
     if line.models is not None and (line.template != "pairwise" or line.models[0] == line.models[1]):
         nested.fail("models names no pair to compare", "models", remedy="name two models, for template: pairwise")
     return JudgeConfig(
         config,
         line.template,
         choices,
+        scale,
         models=line.models,
         verdicts=line.verdicts,
         longest=line.longest,
@@ -146,12 +151,26 @@ def parse_judge(source: YamlSource, *place: str, base: Path = Path()) -> JudgeCo
     )
 
 
+def _check_scale(line: JudgeLine, scale: float | tuple[float, float], source: YamlSource) -> tuple[float, float]:
+    """Return the lowest and the highest rating."""
+    low, high = scale if isinstance(scale, tuple) else (0.0, scale)
+    if line.template in TEMPLATES or line.choices is not None:
+        remedy = "name a file, template: FILE, that asks for a number, and leave choices out"
+        source.fail("a scale is for a template of your own that asks for a number", "scale", remedy=remedy)
+    if not 0 <= low < high < math.inf:
+        source.fail(f"the scale is {scale!r}", "scale", remedy="give the highest rating, or both ends: [1, 10]")
+    return low, high
+
+
 def _check_choices(line: JudgeLine, source: YamlSource) -> dict[str, float]:
     """Return the verdicts with their scores."""
     own = TEMPLATES.get(line.template)
     if line.choices is None:
         if own is None:
-            remedy = "give each verdict its score: choices: {GOOD: 1, BAD: 0}; built in are " + ", ".join(TEMPLATES)
+            remedy = (
+                "give each verdict its score: choices: {GOOD: 1, BAD: 0}, or the scale of ratings: scale: [1, 10]; "
+            )
+            remedy += f"built in are {', '.join(TEMPLATES)}"
             source.fail(f"the template {line.template!r} has no verdicts", "template", remedy=remedy)
         return own
     if own is not None and line.choices.keys() != own.keys():
