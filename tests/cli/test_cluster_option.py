@@ -48,7 +48,9 @@ def table(tmp_path):
 def ask(howsure):
     def call(*arguments):
         code, out, err = howsure(*arguments, "--format", "json")
-        assert (code, err) == (0, "")
+        # A simulated model leaves some answers unread.
+        assert {note["code"] for note in json.loads(err or '{"notes": []}')["notes"]} <= {"unparsed-bound"}
+        assert code == 0
         return json.loads(out)
 
     return call

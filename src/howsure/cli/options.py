@@ -13,10 +13,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -223,19 +223,9 @@ class CommandInputs:
         from howsure.api.result_selection import open_results
         from howsure.results.evaluations import read
 
-        results = read(
-            self.paths,
-            columns=self.columns,
-            map=self.table_map or None,
-            shape=self.shape,
-            scorer=self.scorer,
-            generations=self.generations,
-            dimensions=self.dimensions,
-            benchmark=self.benchmark,
-            benchmarks=self.benchmarks,
-            model=self.model,
-            scale=self.scale,
-        )
+        names = ("columns", "shape", "scorer", "generations", "dimensions", "benchmark", "benchmarks", "model", "scale")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        results = read(self.paths, map=self.table_map or None, **options)
         return open_results(results, self.exclude)
 
     def read_reference(self, paths: Sequence[str]) -> list[Cells]:
@@ -344,37 +334,11 @@ def add_reading(
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def read_and_call(
-            paths: Sequence[str],
-            *,
-            columns: Sequence[str],
-            table_map: Sequence[str],
-            shape: Shape | None,
-            scorer: str | None,
-            benchmarks: Sequence[str],
-            benchmark: str | None,
-            model: str | None,
-            scale: float | None,
-            generations: int | None,
-            exclude: Path | None,
-            cluster: str | None = None,
-            dimensions: Sequence[str] = (),
-            **options: object,
+            paths: Sequence[str], *, columns: Sequence[str], cluster: str | None = None, **options: Any
         ) -> None:
-            inputs = CommandInputs(
-                paths,
-                columns=parse_columns(columns) | ({"cluster": cluster} if cluster else {}),
-                table_map=table_map,
-                shape=shape,
-                scorer=scorer,
-                generations=generations,
-                exclude=exclude,
-                dimensions=tuple(dimensions),
-                benchmark=benchmark,
-                benchmarks=benchmarks,
-                model=model,
-                scale=scale,
-            )
-            command(inputs, **options)
+            own = {one.name: options.pop(one.name) for one in fields(CommandInputs) if one.name in options}
+            own["columns"] = parse_columns(columns) | ({"cluster": cluster} if cluster else {})
+            command(CommandInputs(paths, **own), **options)
 
         decorated: Command = read_and_call
         for option in reversed((*_READ_OPTIONS, *(_VARIANT_OPTIONS if variants else ()))):

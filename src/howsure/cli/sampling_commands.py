@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -192,56 +192,34 @@ def plan(
         designs = plan_verdicts(pilot, budget=budget, verdict_cost=verdict_cost, model=a, questions=available)
         print_result(designs, form)
         return
+    shared: dict[str, Any] = {
+        "unit": unit,
+        "level": level,
+        "power": power,
+        "a": a,
+        "b": b,
+        "accuracy": accuracy,
+        "like": like,
+        "temperature": temperature,
+        "cost": cost,
+        "available": available,
+        "max_variants": max_variants,
+        "claim": claim,
+        "assurance": assurance,
+        "borrow": borrow,
+    }
     if frontier:
         if budget is None:
             raise InputError("--frontier without --budget", remedy="give --budget, the largest amount to spend")
         if goals != ["--budget"]:
             raise InputError("--frontier with another goal", remedy="give --budget alone")
-        result = hs.frontier(
-            pilot,
-            budget=budget,
-            unit=unit,
-            level=level,
-            power=power,
-            a=a,
-            b=b,
-            accuracy=accuracy,
-            temperature=temperature,
-            like=like,
-            cost=cost,
-            available=available,
-            max_variants=max_variants,
-            claim=claim,
-            assurance=assurance,
-            borrow=borrow,
-        )
+        result = hs.frontier(pilot, budget=budget, **shared)
     else:
         if len(goals) != 1:
             what = f"{' and '.join(goals)} together" if goals else "no goal"
             remedy = "give one of --detect (a difference to find), --width (of an interval), --se and --budget"
             raise InputError(what, where="plan", remedy=remedy)
-        result = hs.plan(
-            pilot,
-            detect=detect,
-            width=width,
-            se=se,
-            budget=budget,
-            unit=unit,
-            level=level,
-            power=power,
-            a=a,
-            b=b,
-            accuracy=accuracy,
-            temperature=temperature,
-            like=like,
-            cost=cost,
-            available=available,
-            max_variants=max_variants,
-            claim=claim,
-            assurance=assurance,
-            borrow=borrow,
-            every=every,
-        )
+        result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=every, **shared)
     print_result(result, form)
     if questions_file is not None and borrow:
         _write_questions(result, borrow[0], questions_file, seed)

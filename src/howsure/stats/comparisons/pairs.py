@@ -305,10 +305,10 @@ class Comparison(Result):
         agree = np.all([sign == signs[0] for sign in signs], axis=0) & self.unit
         return np.asarray(np.where(agree | ~self._is_bounded | np.isnan(p), verdict, "undecided"))
 
-    def text_columns(self) -> Columns:
-        """Return the columns, without bounds and verdict where no score needs a bound."""
-        hidden = set() if np.any(self._is_bounded) else {"score_bound_a", "score_bound_b", "verdict"}
-        return {name: values for name, values in self._columns.items() if name not in hidden}
+    @property
+    def hidden_columns(self) -> frozenset[str]:
+        """The bounds and the verdict, where no score needs a bound."""
+        return frozenset() if np.any(self._is_bounded) else frozenset({"score_bound_a", "score_bound_b", "verdict"})
 
     def columns(self) -> Columns:
         """Return one row per pair."""

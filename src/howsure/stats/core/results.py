@@ -153,7 +153,13 @@ class Result(ABC):
 
     def text_columns(self) -> Columns:
         """Return the columns of the printed table."""
-        return self._columns
+        hidden = self.hidden_columns
+        return {name: values for name, values in self._columns.items() if name not in hidden}
+
+    @property
+    def hidden_columns(self) -> frozenset[str]:
+        """Names of columns that the printed table leaves out, because they say nothing of these data."""
+        return frozenset()
 
     def __str__(self) -> str:
         return format_table(self.text_columns(), find_printed_width())
@@ -244,10 +250,10 @@ class Results(Result):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
 
-    def text_columns(self) -> Columns:
-        """Return the columns that a part prints."""
-        printed = {name for part in self.parts for name in part.text_columns()}
-        return {name: values for name, values in self._columns.items() if name in printed}
+    @property
+    def hidden_columns(self) -> frozenset[str]:
+        """Names of columns that no part prints."""
+        return frozenset.intersection(*(part.hidden_columns for part in self.parts)) if self.parts else frozenset()
 
     def __str__(self) -> str:
         return format_table(self.text_columns(), find_printed_width())

@@ -177,6 +177,11 @@ class Bounds(Result):
                 changed |= {"score_low": self.as_zero.score[order], "score_high": self.as_one.score[order]}
         return changed | {"low": between.low[order], "high": between.high[order]}
 
+    @property
+    def hidden_columns(self) -> frozenset[str]:
+        """Those of the scores of what was answered."""
+        return self.answered.hidden_columns
+
 
 def _interpolate(values: FloatArray, place: FloatArray) -> FloatArray:
     """Interpolate rows of `values` (K, M) at a place from 0 to K - 1 for each of M columns."""

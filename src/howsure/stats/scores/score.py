@@ -160,10 +160,10 @@ class Scores(Result):
         is_known = self.cells.is_bounded & self.unit
         return np.where(is_known, self.score + self.cells.unparsed_share, np.nan)
 
-    def text_columns(self) -> Columns:
-        """Return the columns, without the bound where no score needs one."""
-        hidden = set() if np.any(self.cells.is_bounded) else {"score_bound", "unparsed"}
-        return {name: values for name, values in self._columns.items() if name not in hidden}
+    @property
+    def hidden_columns(self) -> frozenset[str]:
+        """The bound and the share of unread answers, where no score needs a bound."""
+        return frozenset() if np.any(self.cells.is_bounded) else frozenset({"score_bound", "unparsed"})
 
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
