@@ -14,6 +14,7 @@ from helpers.scored_runs import response, run_of
 
 import howsure as hs
 from howsure.cli import cli
+from howsure.stats.core.multiplicity import holm
 
 pytestmark = pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 
@@ -117,8 +118,10 @@ def test_verdict_is_that_of_four_comparisons(tmp_path, seed):
     if np.isfinite(result["score_bound_a"]):
         assert result["score_bound_a"] == pytest.approx(bounds[0])
     assert result["score_bound_b"] == pytest.approx(bounds[1])
-    [pair] = hs.pairs(folder(tmp_path / "again", outcomes))
+    with noted() as notes:
+        [pair] = hs.pairs(folder(tmp_path / "again", outcomes))
     assert pair["verdict"] == result["verdict"]
+    assert "unparsed-bound" in {note.code for note in notes}
 
 
 def test_each_verdict_occurs(tmp_path):
@@ -153,3 +156,26 @@ def test_commands_have_the_bounds(tmp_path, capsys):
     cli.main(["compare", run, "--a", "a", "--b", "b", "--format", "json"], standalone_mode=False)
     [result] = json.loads(capsys.readouterr().out)
     assert (result["score_bound_a"], result["score_bound_b"], result["verdict"]) == (None, 0.75, "not distinguishable")
+
+
+def test_verdicts_on_all_pairs_are_adjusted(tmp_path):
+    """Slow version for three models: each case of a pair is tested among all pairs of that case (Holm)."""
+    rng = np.random.default_rng(7)
+    outcomes = {"a": draw(rng, 40, 0.6, 0.05), "b": draw(rng, 40, 0.42, 0.1), "c": draw(rng, 40, 0.4, 0.02)}
+    signs = {}
+    for i, corner in enumerate(itertools.product("01", repeat=2)):
+        # A case of all pairs at once: the first model of each pair is scored by one rule, the second by the other.
+        ps, differences = [], []
+        for a, b in itertools.combinations("abc", 2):
+            filled = {
+                name: [letters.replace("u", score) for letters in outcomes[name]]
+                for name, score in zip((a, b), corner, strict=True)
+            }
+            [each] = hs.compare(folder(tmp_path / f"{i}{a}{b}", filled), a, b)
+            ps.append(each["p_value"])
+            differences.append(each["difference"])
+        signs[corner] = np.sign(differences) * (holm(np.array(ps)) < 0.05)
+    result = hs.pairs(folder(tmp_path / "run", outcomes))
+    agree = np.all([one == signs["0", "0"] for one in signs.values()], axis=0)
+    shown = np.where(signs["0", "0"] != 0, "distinguishable", "not distinguishable")
+    assert result["verdict"].tolist() == np.where(agree, shown, "undecided").tolist()

@@ -340,7 +340,7 @@ def pairs(
     Results
         A row per benchmark and pair, with the columns of `compare` and two adjusted p-values: ``p_holm`` [1]_ controls
         the chance of any wrong finding, ``q_bh`` [2]_ the share of wrong findings. The family of tests is all pairs of
-        one benchmark.
+        one benchmark. ``verdict`` is that of `compare` by ``p_holm``.
 
     Raises
     ------
@@ -363,8 +363,10 @@ def pairs(
     [('a', 'b', 0.5), ('a', 'c', 0.5), ('b', 'c', 0.0)]
     """
     _check(claim, level, method)
+    benchmarks = _with_several_models(data)
+    _warn_of_unparsed(benchmarks)
     return _for_each(
-        _with_several_models(data),
+        benchmarks,
         lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method, every_column=every_column),
     )
 

@@ -46,10 +46,8 @@ StoppingReason = Literal["narrow", "different", "unreachable", "all", "alone"]
 
 #: Form in which a prompt demands the answer: a last line "Answer: X", a JSON object, or none.
 AnswerForm = Literal["line", "json", "none"]
-#: Scorers that read such forms.
-_READ_FORMS = frozenset(
-    {"choice", "numeric", "direction", "normalised", "f1", "drop", "list", "yes-no", "contains", "maths"}
-)
+#: Scorers of a whole text, or with a form of their own.
+_READ_NO_FORM = frozenset({"exact", "regex", "regex-first", "ifeval", "unit-tests", "python", "judge"})
 
 
 class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -365,7 +363,7 @@ def takes_answer_form(config: BenchmarkConfig | Experiment) -> bool:
     if not isinstance(spec, dict) or "file" not in spec or isinstance(config.variants, dict):
         return False
     scorer = str(spec.get("scorer") or spec.get("answer") or "normalised").partition(":")[0]
-    return scorer in _READ_FORMS and not {"template", "shots"} & spec.keys()
+    return scorer not in _READ_NO_FORM and not {"template", "shots"} & spec.keys()
 
 
 def _read_benchmarks(file: _ExperimentFile, source: YamlSource, base: Path) -> list[BenchmarkConfig]:
