@@ -38,7 +38,7 @@ CUT = CompletionContext(truncated=True)
         ("La respuesta es 18.", ("18", "statement")),
         ("He has 3 cats. He buys 2. So he has 5 cats.", ("5", "last sentence")),
         ("So 9 * 2 = 18 in all.", ("18", "last sentence")),
-        ("Therefore, the value of 6x + 5 is **23**.", ("23", "last sentence")),
+        ("Thus 34 goals from 2012 to 2019.", ("34", "last sentence")),
         ("The answer is:\n\n3 * 2 = 6\n6 + 1 = 7", ("7", "last sentence")),
         ("The answer is 5 or 6.", (None, "several")),
         ("The answer is x.", (None, "no number")),
@@ -101,7 +101,7 @@ def test_canonical_numbers(text, value):
     ("text", "values"),
     [
         ("GPT4 has 3 arms, the 4th is new", [3]),
-        ("$150k and 18 cm^2", [150_000, 18]),
+        ("$150 and 18 cm^2", [150, 18]),
         ("R + 6 or 2^5 or 5C2 or 4π", [None, None, None, None, None]),
         ("每天赚18美元", [18]),
         ("minus 5", [-5]),

@@ -18,10 +18,7 @@ _GREEK = {
 }
 _LATEX_GREEK = re.compile(r"\\(" + "|".join(sorted(_GREEK, key=len, reverse=True)) + r")(?![a-zA-Z])")
 _LATEX_WORD = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf|boxed)\s?\{([^{}]*)\}")
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}")
 _LATEX_SPACE = re.compile(r"\\[,;:! ()\[\]]|\{,\}|\\(?:left|right|displaystyle)\b|~")
-_LATEX_SYMBOLS = {"times": "×", "cdot": "·", "circ": "°", "pm": "±", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥"}
-_LATEX_SYMBOL = re.compile(r"\\(" + "|".join(_LATEX_SYMBOLS) + r"|[%$#&^~!@])(?![a-zA-Z])")
 _ESCAPED = re.compile(r"\\([#$%&^~!@])")
 #: First of the characters that stand for labels that are signs.
 PRIVATE = 0xE000
@@ -46,16 +43,15 @@ _DENIED_BEFORE = re.compile(
 
 
 def remove_latex(text: str) -> str:
-    r"""Return a text without the commands of LaTeX around words, and with its symbols as characters.
+    r"""Return a text without the commands of LaTeX around words, and with Greek letters as characters.
 
-    >>> remove_latex(r"\text{(B)} $\frac{1}{2}$ \times \alpha")
-    '(B) $1/2$ × α'
+    >>> remove_latex(r"\text{(B)} \alpha")
+    '(B) α'
     """
     if "\\" not in text:
         return text
     text = _LATEX_GREEK.sub(lambda match: _GREEK[match[1]], _LATEX_WORD.sub(r"\1", text))
-    text = _LATEX_SPACE.sub("", _LATEX_FRACTION.sub(r"\1/\2", text))
-    return _LATEX_SYMBOL.sub(lambda match: _LATEX_SYMBOLS.get(match[1], match[1]), text)
+    return _ESCAPED.sub(r"\1", _LATEX_SPACE.sub("", text))
 
 
 def fold_text(text: str) -> str:

@@ -35,7 +35,7 @@ LONGEST_LINE, MOST_BARE = 2000, 15
 NEAR = 1500
 #: Reasons for which a phrase gives no choice although it names one.
 _CONFLICTS = ("ambiguous", "contradiction")
-_REASON = re.compile(r"\b(?:because|since|as|given|due to|where|which|with|from|out of)\b")
+_REASON = re.compile(r"\b(?:because|since|as|given|where|which|with)\b")
 _NONE = re.compile(
     r"\b(?:none|neither|no (?:option|choice|answer|correct)|not (?:listed|given|among))\b", re.IGNORECASE
 )

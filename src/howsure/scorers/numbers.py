@@ -88,7 +88,7 @@ def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, s
     for sentence in reversed(split_sentences(text)[-MOST_SENTENCES:]):
         if _REFUSED.search(sentence) or sentence.endswith("?"):
             return None, "refused"
-        value, why = _read_phrase(sentence, context.language, has_verb=True)
+        value, why = _read_phrase(sentence, context.language, is_sentence=True)
         if value is not None or why != "none":
             return value, why if value is None else "last sentence"
     return None, "none"
@@ -103,7 +103,7 @@ def extract_number(text: str, *, context: CompletionContext | None = None) -> st
     return read_number(text, context)[0]
 
 
-def _read_phrase(phrase: str, language: str, *, has_verb: bool = False) -> tuple[Fraction | None, str]:
+def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tuple[Fraction | None, str]:
     """Return the value of a phrase with one number, or of the number behind its last "="; or None and the reason."""
     if language.lower()[:2] in DECIMAL_COMMA:
         phrase = convert_decimal_commas(phrase)
@@ -115,9 +115,9 @@ def _read_phrase(phrase: str, language: str, *, has_verb: bool = False) -> tuple
     if not numbers:
         value = None if _DIGIT.search(written) else parse_words(phrase)
         return value, "none"
-    if has_verb and len(numbers) > 1 and not equals and (verbs := list(_COPULA.finditer(written))):
+    if is_sentence and len(numbers) > 1 and not equals and (verbs := list(_COPULA.finditer(written))):
         numbers = [number for number in numbers if number.start >= verbs[-1].end()] or numbers
-    if has_verb and len(numbers) > 1:
+    if is_sentence and len(numbers) > 1:
         numbers = [number for number in numbers if number.value not in _YEARS] or numbers
     if len({number.value for number in numbers}) > 1:
         end = bracket.start() if (bracket := _BRACKETS.search(written, numbers[0].end)) else len(written)

@@ -51,7 +51,6 @@ _UNIT_POWER = re.compile(
 )
 # Each rewrite: the characters of which a text has one, the pattern, and what replaces it.
 _REWRITES: list[tuple[str, re.Pattern[str], str]] = [
-    ("<", re.compile(r"<<[^<>\n]{0,200}>>"), ""),  # GSM8K's notes for a calculator: <<9*2=18>>
     ("\\{", re.compile(r"\{,\}|,?\\[,!](?=\d{3})"), ","),
     ("^", re.compile(r"\s?\^\s?\{?\s?\\circ\b\s?\}?|\\degree\b"), ""),
     ("^", _UNIT_POWER, r" \1 "),
@@ -59,9 +58,6 @@ _REWRITES: list[tuple[str, re.Pattern[str], str]] = [
     ("\\", _FRACTION, ""),
     ("^", re.compile(r"(?<=\d)[ ]?(?:x|×|\*|\\times|\\cdot)[ ]?10[ ]?\^[ ]?\{?([-+]?\d{1,4})\}?"), r"e\1"),
     ("\\{}", re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox|boxed)\s{0,2}\{|\\[()\[\]]|[{}]"), " "),
-    ("/", re.compile(r"(?<=\d)[ ]?/[ ]?(?=\d)"), "/"),
-    ("'’", re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))"), ","),
-    ("*", re.compile(r"\*\*"), ""),
 ]
 # Scripts whose words are not separated from numbers by spaces.
 _SCRIPT = "\u0590-\u07ff\u0900-\u10ff\u1780-\u17ff\u2e80-\u3000\u3003-\ud7ff\uf900-\ufaff\uff61-\uffef"
@@ -101,8 +97,6 @@ _PLAIN = re.compile(r"(?=[\d.])([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}
 _UNIT_WORDS = "g m s h l F C V W d p kg km cm mm mg ml mL lb oz ft in yd mi hr am pm AM PM kW GB MB KB Hz ct"
 #: Short words glued to a number that are units; other short ones change its value (3x, 5C2, 10k).
 _UNITS = frozenset(_UNIT_WORDS.split())
-#: Letters after an amount of money: $150k.
-_AMOUNTS = {"k": 1000, "K": 1000, "m": 10**6, "M": 10**6, "bn": 10**9, "B": 10**9}
 # Text before or after a number that changes its value or leaves it open.
 _OPEN_BEFORE = re.compile(
     r"(?:\bthan|\bat (?:least|most)|\bup to|[<>≤≥^√]|\\(?:sqrt|leq?|geq?|log|ln|sin|cos|tan|binom)\b)\s{0,3}$"
@@ -167,8 +161,6 @@ def _parse_token(text: str, token: re.Match[str], run: str, end: int) -> Fractio
     is_complete = run == token["run"]
     after = token["after"] if is_complete else None
     value = _parse_digits(run)
-    if value is not None and after in _AMOUNTS and token["currency"]:
-        value, after = value * _AMOUNTS[after], None
     if value is not None and after in _SCALES:
         value, after = value * _SCALES[after], None
     is_variable = after == "π" or (after is not None and after.isascii() and len(after) <= 2 and after not in _UNITS)

@@ -71,12 +71,6 @@ _SUPPOSED = re.compile(
     r"(?:(?:\bnot|n['’]t)\s(?:think|believe|say|sure|agree)|\b(?:whether|doubt\w*)\b)[^.!?,\n]{0,40}$", re.IGNORECASE
 )
 _CONDITION = re.compile(r"\b(?:if|unless)\b[^.!?\n]{0,80}$", re.IGNORECASE)
-# "This answer is correct because ...": a remark on an answer above it.
-_POINTS_BACK = re.compile(r"\b(?:this|that|your)\s$", re.IGNORECASE)
-_JUDGED = re.compile(
-    r"[\s*_]*(?:\w+\s)?(?:correct|incorrect|right|wrong|accurate|valid|invalid|based|consistent|supported)\b",
-    re.IGNORECASE,
-)
 # What has none of these characters states nothing: "The answer is ...".
 _CONTENT = re.compile(r"[^\s.…*_\"'`$:=\\-]")
 # The value of a field in JSON: a text in quotes, or what stands before the next field.
@@ -132,7 +126,7 @@ def find_statements(text: str) -> Iterator[Statement]:
 
 
 def _find_markers(text: str, start: int) -> list[re.Match[str]]:
-    """Return the markers of a text from a place on, in order; a heading and a remark on an answer are none."""
+    """Return the markers of a text from a place on, in order; a heading and a supposition are none."""
     markers = [marker for marker in _MARKER.finditer(text, start) if not _is_no_marker(text, marker)]
     part = text[start:].lower()
     if not part.isascii() or any(noun in part for noun in _ASCII_NOUNS):
@@ -142,14 +136,11 @@ def _find_markers(text: str, start: int) -> list[re.Match[str]]:
 
 
 def _is_no_marker(text: str, marker: re.Match[str]) -> bool:
-    """Return whether words are a heading of markdown, a supposition, or a remark: "This answer is correct"."""
+    """Return whether words are a heading of markdown, or suppose an answer."""
     if marker["hashes"]:
         return _HEADING.match(text, marker.end(), marker.end() + LONGEST) is not None
     before = text[max(0, marker.start() - 100) : marker.start()]
-    if _SUPPOSED.search(before) or ("would" in marker[0] and _CONDITION.search(before)):
-        return True
-    is_remark = _POINTS_BACK.search(text, max(0, marker.start() - 5), marker.start())
-    return is_remark is not None and _JUDGED.match(text, marker.end()) is not None
+    return _SUPPOSED.search(before) is not None or ("would" in marker[0] and _CONDITION.search(before) is not None)
 
 
 def _read_statement(text: str, marker: re.Match[str]) -> Statement:
