@@ -312,8 +312,8 @@ def test_an_audit_of_a_run_without_answers_looks_at_its_scores(tmp_path):
     rows = [f"{m},q{i},it is {i},{i + (i < 4)},{int(i >= 4)}" for m in "abc" for i in range(20)]
     path.write_text("model,question,completion,target,score\n" + "\n".join(rows) + "\n")
     hs.rescore(path, "numeric", run)
-    assert hs.read(run).answers() == {}
-    suspects = hs.audit(run)
+    assert hs.read(run, scorer="run").answers() == {}
+    suspects = hs.audit(hs.read(run, scorer="run"))
     assert sorted(suspects["question"].tolist()) == ["q0", "q1", "q2", "q3"]
     assert set(suspects["suspected_by"].tolist()) == {"unsolved by all"}
     assert sorted(hs.audit(hs.read(run, scorer="numeric"))["answer"].tolist()) == ["0", "1", "2", "3"]
