@@ -2,12 +2,14 @@
 
 The last explicit statement (`statements`) decides, and must hold one value, or several of which one stands behind "=".
 Without a statement the last sentence with a number does: its only number besides years, or the one behind its last
-verb of being or "=". A completion that was cut and states nothing has no answer, and neither has one that refuses.
+verb of being or "="; of a text of few sentences without a calculation, else the first sentence does. A completion that
+was cut and states nothing has no answer, and neither has one that refuses.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 
 from howsure.scorers.completion_text import CompletionContext, clean_completion
@@ -41,6 +43,8 @@ _EITHER = re.compile(r"\bor\b|±")
 _YEARS = frozenset(map(Fraction, range(1900, 2100)))
 #: Sentences at the end of a completion in which a number is searched.
 MOST_SENTENCES = 3
+#: Most sentences of a text without a calculation that answers in its first sentence.
+MOST_SHORT = 4
 #: Longest text that may be a number and nothing else, in characters.
 LONGEST_BARE = 80
 
@@ -82,15 +86,25 @@ def _read_statement(text: str, context: CompletionContext) -> tuple[Fraction | N
 
 
 def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, str]:
-    """Return the value of the last sentence with a number; or None and the reason."""
+    """Return the value of the last sentence with a number, or of the first one of a short text; or None and why."""
     if _SORRY.search(text):
         return None, "refused"
-    for sentence in reversed(split_sentences(text)[-MOST_SENTENCES:]):
+    sentences = split_sentences(text)
+    value, why = _read_first(sentences[: -MOST_SENTENCES - 1 : -1], context.language)
+    if value is None and len(sentences) <= MOST_SHORT and "=" not in text:
+        value, _ = _read_first(sentences, context.language)
+        return value, why if value is None else "first sentence"
+    return value, why if value is None else "last sentence"
+
+
+def _read_first(sentences: Sequence[str], language: str) -> tuple[Fraction | None, str]:
+    """Return the value of the first of some sentences that has a number; or None and the reason."""
+    for sentence in sentences:
         if _REFUSED.search(sentence) or sentence.endswith("?"):
             return None, "refused"
-        value, why = _read_phrase(sentence, context.language, is_sentence=True)
+        value, why = _read_phrase(sentence, language, is_sentence=True)
         if value is not None or why != "none":
-            return value, why if value is None else "last sentence"
+            return value, why
     return None, "none"
 
 
