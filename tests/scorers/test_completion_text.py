@@ -102,6 +102,7 @@ def test_many_tags_take_linear_time():
 @pytest.mark.parametrize(
     ("completion", "text", "is_truncated"),
     [
+        ("So the answer is (B).\nNow all answers.\nThe answer is (C).", "So the answer is (B).", False),
         ("4\n\nQuestion: What is 3 + 3?\nAnswer: 6", "4\n", False),
         ("4", "4", True),
         ("Question: What is 2 + 2?\nAnswer: 4", "Question: What is 2 + 2?\nAnswer: 4", True),

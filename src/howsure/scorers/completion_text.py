@@ -40,6 +40,7 @@ __all__ = [
 
 #: Characters of a line behind a stop that show that it repeats the own question, at least and at most.
 SHORTEST_LINE, LONGEST_LINE = 20, 150
+_STATED_END = re.compile(r"\b[Tt]he answer is \(?[^\s.()]{1,12}\)?\.[ \t]*(?=\n)")
 _TAG = re.compile(r"<(?P<end>/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _CHANNEL, _FINAL_CHANNEL, _MESSAGE = "<|channel|>", "<|channel|>final", "<|message|>"
 _CHANNEL_ENDS = ("<|end|>", "<|return|>", "<|start|>", "<|channel|>")
@@ -153,7 +154,7 @@ def clean_completion(
     """
     parts = split_thoughts(completion)
     text, context = parts.text, context or CompletionContext()
-    if context.stops and any(stop in text for stop in context.stops):
+    if context.stops:
         part = _remove_next_question(text, context)
         if context.truncated and not text.rstrip().endswith(part.strip()):
             context = replace(context, truncated=False)
@@ -162,19 +163,29 @@ def clean_completion(
 
 
 def _remove_next_question(text: str, context: CompletionContext) -> str:
-    """Return the part of a text before a further question; the part behind its own question where it repeats that."""
+    """Return the part of a text before a further question; the part behind its own question where it repeats that.
+
+    A line that ends with the statement of few-shot prompts, "The answer is (B).", ends the text too.
+    """
     content = len(text) - len(text.lstrip())
     spans = (match.span() for stop in context.stops for match in re.finditer(re.escape(stop), text))
     places = sorted(span for span in spans if span[0] > content)
-    question, first = " ".join(context.question.split()), 0
-    head = text[: places[0][0]] if places else text
-    is_answered = len(head.strip()) < SHORTEST_LINE or find_statement(head) is not None
-    for _, end in () if is_answered else places:
+    first = _find_own_question(text, places, context.question) if places else 0
+    part = text[first : next((start for start, _ in places if start >= first), len(text))]
+    stated = _STATED_END.search(part)
+    return part[: stated.end()] if stated else part
+
+
+def _find_own_question(text: str, places: Sequence[tuple[int, int]], question: str) -> int:
+    """Return the place behind the stop where an unanswered text repeats its own question; 0 if it does not."""
+    head, question = text[: places[0][0]], " ".join(question.split())
+    if len(head.strip()) < SHORTEST_LINE or find_statement(head) is not None:
+        return 0
+    for _, end in places:
         line = " ".join(text[end:].strip().partition("\n")[0].split())[:LONGEST_LINE]
         if len(line) >= SHORTEST_LINE and line in question:
-            first = end
-            break
-    return text[first : next((start for start, _ in places if start >= first), len(text))]
+            return end
+    return 0
 
 
 def extract_text(text: str, *, context: CompletionContext | None = None) -> str | None:
