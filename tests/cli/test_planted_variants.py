@@ -170,7 +170,7 @@ def test_the_rule_says_how_each_answer_was_read_or_why_not(unread):
         is_greek = prompts[row["variant"]]["enumerator"] == "greek"
         why[is_greek, is_unparsed(row)].add(row["rule"])
     assert why[False, True] == {"none"}  # "I am not sure."
-    assert why[True, True] == {"none", "unclear"}
+    assert why[True, True] == {"none"}
     assert why[False, False] == why[True, False] == {"last line", "statement"}
 
 

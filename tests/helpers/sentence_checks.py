@@ -167,6 +167,17 @@ def check_failed(x, count, share):
     assert near(share, 100 * failed / (failed + scored))
 
 
+def check_bounds_of_unparsed(x, listed):
+    bounds = re.findall(r"(\w+) ([\d.]+) in place of ([\d.]+)", listed)
+    with_them = {model for model, unparsed in zip(x.names, x.of_cells["unparsed"], strict=True) if unparsed.sum()}
+    assert {model for model, *_ in bounds} == with_them
+    for model, high, low in bounds:
+        i = list(x.names).index(model)
+        n, total = x.cells.n[i], x.cells.total[i]
+        assert near(low, np.mean(total / n))
+        assert near(high, np.mean((total + x.of_cells["unparsed"][i]) / n))
+
+
 def check_unparsed(x, count, share):
     unparsed = x.of_cells["unparsed"].sum()
     assert number(count) == unparsed
@@ -932,6 +943,7 @@ COMPUTED = [
         rf"No answer could be extracted from ([\d,]+) generations? \({NUMBER}% of those scored\); (?:it scores|they score) 0\.",
         check_unparsed,
     ),
+    (r"With all of them right, scores would be higher: (.+)\.", check_bounds_of_unparsed),
     (r"No score at all: (.+)\.", check_no_score),
     (r"Drawn for one pair in ([\d,]+)\.", check_one_pair_in),
     (

@@ -89,7 +89,7 @@ def test_only_unparsed_completions_are_judged(tmp_path):
     assert "judge-read-unparsed" in {note.code for note in notes}
     rows = {row.question: row for row in iterate_rows(scorer_files.stream_rows(run, None, scorer))}
     assert (rows["q3"].answer, rows["q3"].rule, rows["q1"].answer) == ("CORRECT", "judge:correct", "18")
-    assert np.isclose(hs.score(run)["score"], 1 / 7)  # nothing stored has changed
+    assert np.isclose(hs.score(hs.read(run, scorer="run"))["score"], 1 / 7)  # nothing stored has changed
 
 
 def test_judged_again_it_asks_for_nothing_and_is_apart_from_a_judge_of_all(tmp_path):
@@ -137,10 +137,8 @@ def test_command(tmp_path, capsys):
     arguments = ["rescore", str(run), "--unparsed-by", str(tmp_path / "judge.yaml")]
     cli.main(arguments, standalone_mode=False)
     assert "--scorer stored+judge:correct" in capsys.readouterr().out
-    assert hs.score(
-        run,
-    )["score"].tolist() == [0.75]
+    assert hs.score(hs.read(run, scorer="run"))["score"].tolist() == [0.75]
     [cells] = hs.read(run, scorer="stored+judge:correct").cells()
     assert (cells.total[0, :3].tolist(), int(cells.unparsed.sum()), int(cells.n.sum())) == ([1, 1, 1], 0, 4)
-    with pytest.raises(InputError, match="give one of"):
+    with pytest.raises(InputError, match="give either"):
         cli.main([*arguments, "--judge", str(tmp_path / "judge.yaml")], standalone_mode=False)

@@ -226,8 +226,11 @@ def read_json(path: Path, shape: type[T]) -> T:
 
 def read_records(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
     """Yield the records of a list of JSON objects, or of lines with an object each."""
-    with open_file(path) as file:
-        is_array = file.read(1) == b"["
+    try:
+        with open_file(path) as file:
+            is_array = file.read(1) == b"["
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from error
     return read_json_array(path, shape, note) if is_array else read_json_lines(path, shape, note)
 
 

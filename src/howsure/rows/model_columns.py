@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from howsure.errors import InputError
 from howsure.rows.columns import ColumnValues, MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import write_map
-from howsure.rows.sql import quote_name
+from howsure.rows.sql import parse_number_sql, quote_name, read_column_types, write_text_sql
 from howsure.rows.words import (
     ALIASES,
     FAILURE_COLUMNS,
@@ -147,6 +147,17 @@ def _check_numbers(table: _Candidates) -> InputError | None:
     return table.refuse(f"columns {list_names(table.scores)} are numbers", remedy, "repeats", ("--shape", "repeats"))
 
 
+def _check_grades(table: _Candidates) -> InputError | None:
+    """Refuse columns of scores between 0 and 1 or above: they may be benchmarks or metrics, with a mean in each row."""
+    types = read_column_types(table.rows)
+    numbers = [parse_number_sql(write_text_sql(name, types))[1] for name in table.models]
+    counts = ", ".join(f"count(*) FILTER ({number} NOT IN (0, 1, 100))" for number in numbers)
+    if not counts or 2 * max(table.rows.aggregate(counts).fetchall()[0]) <= min(table.n_rows, 4):  # but for last rows
+        return None
+    what = f"columns {list_names(table.models)} may be models, benchmarks or metrics, as their scores are not 0 and 1"
+    return table.refuse(what, "if each column is a model, add --shape models", "no-models", ("--shape", "models"))
+
+
 def _check_grid(table: _Candidates) -> InputError | None:
     """Refuse several columns of each model, such as a_score, a_latency, b_score, b_latency."""
     left_out = {*table.answers, *table.texts}
@@ -267,6 +278,7 @@ _CHECKS: tuple[Callable[[_Candidates], InputError | None], ...] = (
     _check_unread,
     _check_scales,
     _check_question,
+    _check_grades,
 )
 
 

@@ -125,6 +125,10 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
     if "mean" in named or ("mean" in columns and "count" in columns and "right" not in named):
         return "mean"
     if right is None or (score not in {None, right} and "right" not in named):
+        if score is not None and right is not None and total is not None and _is_share(rows, score, right, total):
+            return "right"
+        if score is not None and right is None:
+            _refuse_counted(rows, score, total or matched.first("count"), where)
         return "score" if score is not None else ""
     values = describe_columns(rows, [name for name in (right, total) if name is not None])
     one, is_flag = values[right], score == right and "right" not in named
@@ -143,6 +147,31 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
         )
         raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
     return "score" if is_flag and not counts else "right"
+
+
+def _refuse_counted(rows: duckdb.DuckDBPyRelation, score: str, count: str | None, where: str) -> None:
+    """Raise InputError where scores are fractions of a count beside them, which may be that of their generations."""
+    if count is None:
+        return
+    types = read_column_types(rows)
+    one, n = (parse_number_sql(write_text_sql(name, types))[1] for name in (score, count))
+    tests = f"bool_or({one} > 0 AND {one} < 1), bool_and({n} BETWEEN 2 AND 10000 AND {n} = floor({n}))"
+    share = f"avg((abs({one} * {n} - round({one} * {n})) <= 0.02)::INT)"
+    [[has_fractions, are_counts, fits]] = rows.aggregate(f"{tests}, {share}").fetchall()
+    if has_fractions and are_counts and fits is not None and fits >= 0.95:
+        what = f"{score!r} may be the mean of as many generations as {count!r} says"
+        remedy = f"read it so, or say that it is one score: --columns score={score}"
+        option = ("--columns", f"mean={score}", "--columns", f"count={count}")
+        raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
+
+
+def _is_share(rows: duckdb.DuckDBPyRelation, score: str, right: str, total: str) -> bool:
+    """Return whether scores are right answers divided by a total above 1, in nearly all rows."""
+    types = read_column_types(rows)
+    one, above, below = (parse_number_sql(write_text_sql(name, types))[1] for name in (score, right, total))
+    is_share = f"{below} > 1 AND abs({one} - {above} / {below}) <= 0.006"
+    [[share]] = rows.aggregate(f"avg(coalesce({is_share}, false)::INT)").fetchall()
+    return share is not None and share >= 0.95
 
 
 def _refuse_points(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions) -> None:

@@ -136,7 +136,7 @@ class ChoicePatterns:
         phrase = remove_latex(phrase if phrase.isascii() else unicodedata.normalize("NFKC", phrase))
         if len(phrase.strip(_LOOSE)) < LONGEST_LABEL:
             phrase = phrase.translate(_LOOKALIKES)
-        text = self.match_text(phrase)
+        text = self._match_labelled(phrase)
         if form := self._form.fullmatch(phrase):
             label = self.find_index(form["label"])
             is_marked = expects_label or len(phrase.strip(_LOOSE)) > len(form["label"])
@@ -152,6 +152,13 @@ class ChoicePatterns:
                 if label is not None and rest is not None and text is None and pattern is not self._leading_bare:
                     return None, "contradiction"
         return (None, "none") if text is None else (text, "choice")
+
+    def _match_labelled(self, phrase: str) -> int | None:
+        """Return the index of the choice with this text, also behind its label where the text begins with another."""
+        head, _, tail = phrase.partition(" ")
+        own = self.match_text(tail)
+        is_own = own is not None and self.find_index(head.strip(f"()[]{_LOOSE}")) == own
+        return own if is_own else self.match_text(phrase)
 
     def match_text(self, text: str) -> int | None:
         """Return the index of the choice with this text; spaces in a formula do not matter."""

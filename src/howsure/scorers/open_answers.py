@@ -185,7 +185,7 @@ def read_stated(text: str) -> str | None:
     """Return the answer that a completion states, with the rest of its line; None when it states none.
 
     >>> read_stated("He was born there. Answer: St. Louis, Mo."), read_stated("It is Paris.")
-    ('St. Louis, Mo.', None)
+    ('St. Louis, Mo', None)
     """
     for statement in find_statements(text):
         line = read_line(text, statement.content)
