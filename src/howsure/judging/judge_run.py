@@ -222,6 +222,9 @@ def build_units(path: Path, judge: JudgeConfig, unparsed_of: str | None = None) 
         unit = _build_unit(run, text, reference, {"completion": completion}, is_simulated=is_simulated)
         run.units.setdefault(unit.id, unit)
         run.unit_of[key] = (unit.id,)
+    if unparsed_of == STORED and not any(row.answer is not None for row in run.stream(path, ["answer"])):
+        remedy = "add --scorer, such as --scorer contains, whose unread answers the judge then reads"
+        raise InputError("the folder does not keep what was read as answers", where=str(path), remedy=remedy)
     if not run.units:
         what = "no completion can be judged" if unparsed_of is None else f"no completion is unparsed by {unparsed_of}"
         raise InputError(what, where=str(path), remedy="give a run folder, or logs that keep completions and questions")

@@ -299,6 +299,8 @@ def _score_row(scorer: Scorer, row: Response, prompts: PromptIndex) -> RescoredR
     if not math.isfinite(scored.score):
         return build(None, "error", answer=answer, rule=rule, error=f"scoring: the score is {scored.score}")
     status = status if status in {*_CUT, *WITHOUT_ANSWER} else "ok"
-    if answer is None and status == "ok":
-        status = "unfinished" if rule == "unfinished" else "unparsed"
+    if answer is None and rule == "unfinished":
+        status = "unfinished"
+    elif answer is None and status == "ok":
+        status = "unparsed"
     return build(scored.score, status, answer=answer, rule=rule)

@@ -157,7 +157,7 @@ def _score_choice(
 def _score_without_answer(kind: FinishKind, status: str, score: float | None, *, is_finished: bool) -> _ScoredChoice:
     """Return the score of a refusal, or of a choice without text or with thoughts only."""
     nothing = "empty" if is_finished else "unfinished"
-    if status == "ok":
+    if status == "ok" or (status == "length" and not is_finished):
         status = "tool-call" if kind == "tool-call" else nothing
     return (score, status, None, "refused" if kind == "refused" else nothing, None)
 

@@ -30,7 +30,7 @@ from howsure.store import parquet_files, responses
 from howsure.store.atomic import FolderLock, find_leftovers, replace_file
 from howsure.store.database import RESPONSES, TableSchema
 from howsure.store.row_blocks import to_arrow
-from howsure.store.schema import COLUMNS, UNSCORED, VERSION, Response
+from howsure.store.schema import COLUMNS, SCORING_ERROR, UNSCORED, VERSION, Response
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -377,6 +377,7 @@ def _add_scores(part: pa.Table, near: list[pa.Table]) -> pa.Table:
     has_score = pc.and_(both["status"].is_valid(), same)
     if "status" in part.column_names:  # the own results stay where there are no others
         has_score = pc.and_(has_score, pc.fill_null(pc.not_equal(both["status"], UNSCORED), True))
+        has_score = pc.and_(has_score, pc.invert(pc.fill_null(pc.starts_with(both["error"], SCORING_ERROR), False)))
     for name in _RESULTS:
         default = pa.scalar(UNSCORED if name == "status" else None, both[name].type)
         if name in part.column_names:

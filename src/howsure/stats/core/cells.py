@@ -264,7 +264,8 @@ class Cells:
         """Share u of unread answers, which score 0, as the mean over questions, shape (M,); NaN where it is unknown."""
         if self.unparsed is None:
             return np.full(len(self.models), np.nan)
-        return mean_where(np.minimum(self.unparsed, self.n - self.total) / np.maximum(self.n, 1), self.answered)
+        most = self.n - self.total if self.unit else self.n
+        return mean_where(np.minimum(self.unparsed, most) / np.maximum(self.n, 1), self.answered)
 
     @property
     def is_bounded(self) -> NDArray[np.bool_]:
