@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import howsure as hs
@@ -57,6 +58,7 @@ def main() -> None:
 
     print("\nThe answers of the simulated models come from a known process. Do the 95 % intervals contain the truth?")
     results = hs.read(RUN)
+    warnings.simplefilter("ignore", hs.HowsureWarning)  # the commands above have said the same
     for claim, words in CLAIMS.items():
         true = true_scores(claim)
         columns = hs.score(results, claim=claim)

@@ -210,7 +210,7 @@ def test_a_benchmark_whose_own_code_fails_is_an_error_of_the_row(tmp_path):
     assert found["q0", 1] == (1.0, "ok", "18", "benchmark", None)
     assert found["q1", 1] == (None, "error", "nan", "benchmark", "scoring: the score is nan")
     assert found["q2", 1] == (None, "error", None, None, "scoring: KeyError: 'other'")
-    assert found["q3", 1] == (0.0, "unparsed", None, "benchmark", None)
+    assert found["q3", 1] == (0.0, "unparsed", None, "empty", None)
 
 
 def test_a_pattern_that_never_ends_is_refused_and_nothing_is_written(tmp_path, monkeypatch):

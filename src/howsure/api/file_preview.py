@@ -26,8 +26,6 @@ from howsure.stats.core.results import Columns, Result, make_columns
 
 __all__ = ["FilePreview", "preview"]
 
-#: Targets that are numbers, and those that are letters of choices.
-_NUMBER, _LETTER = re.compile(r"[$-]?\d[\d,.]*%?"), re.compile(r"\(?[A-J]\)?")
 #: Largest number of names that a line lists.
 _N_NAMED = 5
 #: Largest number of files of a folder that are read.
@@ -279,9 +277,9 @@ def _choose_scorer(content: TableContent) -> list[str]:
     targets = [target for _, target in content.targets]
     if not targets:
         return ["--judge", "judge.yaml"] if "target" not in content.columns else ["--scorer", "contains"]
-    if all(_NUMBER.fullmatch(target) for target in targets):
-        return ["--scorer", "numeric"]
-    return ["--scorer", "choice" if all(_LETTER.fullmatch(target) for target in targets) else "contains"]
+    from howsure.rescoring.rescore import choose_by_targets
+
+    return ["--scorer", choose_by_targets(targets)]
 
 
 def _list_columns(content: TableContent, table_map: TableMap) -> tuple[tuple[str, str, str, str], ...]:

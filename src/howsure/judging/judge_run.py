@@ -42,7 +42,7 @@ from howsure.sample.retry import UNREADABLE
 from howsure.sample.run import run_experiment
 from howsure.sample.sampling_plan import check_prices
 from howsure.scorers.completion_text import split_thoughts
-from howsure.scorers.open_answers import build_normalised_scorer
+from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store import manifest, responses, scorer_files
 from howsure.store.atomic import replace_file
@@ -226,8 +226,10 @@ def build_units(path: Path, judge: JudgeConfig, unparsed_of: str | None = None) 
         remedy = "add --scorer, such as --scorer contains, whose unread answers the judge then reads"
         raise InputError("the folder does not keep what was read as answers", where=str(path), remedy=remedy)
     if not run.units:
-        what = "no completion can be judged" if unparsed_of is None else f"no completion is unparsed by {unparsed_of}"
-        raise InputError(what, where=str(path), remedy="give a run folder, or logs that keep completions and questions")
+        what, remedy = "no completion can be judged", "give a run folder, or logs that keep completions and questions"
+        if unparsed_of is not None:
+            what, remedy = f"no completion is unparsed by {unparsed_of}", "nothing is left to judge: its scores stand"
+        raise InputError(what, where=str(path), remedy=remedy)
     return run
 
 
@@ -273,7 +275,7 @@ def _build_unit(
     return Unit(code, text, truth)
 
 
-_NORMALISED = build_normalised_scorer("normalised", "judge")
+_NORMALISED = build_scorer("normalised", "judge")
 
 
 def _is_right(completion: str, target: str) -> float:
@@ -581,12 +583,15 @@ def judge_folder(
     is_default
         Whether its scores become those of the run.
     unparsed_of
-        Scorer whose unparsed completions alone are judged, or `STORED`; all others keep its scores.
+        Scorer whose unparsed completions alone are judged; all others keep its scores. `STORED` means the scores that
+        were written last, or those of the run.
     retry
         Ask again for verdicts that failed in earlier sessions: those of failed requests, and those that cannot be read.
     stream, lines, open_model
         As for `sample.run.run_experiment`.
     """
+    if unparsed_of == STORED:  # the newest scores by no judge, which other commands read too
+        unparsed_of = next((name for name in scorer_files.list_scorers(path) if "judge:" not in name), STORED)
     if unparsed_of not in {None, STORED}:
         unparsed_of, _ = scorer_files.read_name_and_time(path, unparsed_of)
     run = build_units(path, judge, unparsed_of)

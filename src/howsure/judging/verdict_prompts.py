@@ -266,7 +266,7 @@ def parse_verdict(reply: str, words: Iterable[str], scale: tuple[float, float] |
 
 _NUMBER = r"\d+(?:\.\d+)?"
 #: A rating: "7.5", "7/10", "85 of 100", "85 %"; none is a part of another number, or behind a minus.
-_RATING = rf"(?<![\w.\u2212-]){_NUMBER}(?:\s*(?:/|(?:out )?of)\s*{_NUMBER})?(?:\s*%)?"
+_RATING = rf"(?<![\w.<>\u2012-\u2015\u2212-]){_NUMBER}(?:\s*(?:/|(?:out )?of)\s*{_NUMBER})?(?:\s*%)?"
 #: A line that only mentions a verdict: "not correct", "cannot say whether it is correct".
 _NEGATION = re.compile(r"\b(?:not|cannot|can't|isn't|neither|nor|whether|if|unless|but|verdict)\b(?!_)", re.IGNORECASE)
 #: A reason that takes a verdict back, or makes it depend on something.

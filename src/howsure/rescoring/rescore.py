@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import string
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ from howsure.store.responses import iterate_batches, iterate_rows, stream
 from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, Response, has_scoring_error
 from howsure.store.scorer_files import RescoredRow
 
-__all__ = ["RUN_SCORERS", "build_run_scorer", "choose_scorer", "compare_scores", "rescore"]
+__all__ = ["RUN_SCORERS", "build_run_scorer", "choose_by_targets", "choose_scorer", "compare_scores", "rescore"]
 
 #: Most threads that wait for subprocesses.
 _MOST_THREADS = 8
@@ -107,7 +108,7 @@ def choose_scorer(path: Path) -> str:
         if row.target is not None:
             targets[row.benchmark].add(row.target)
     names = {
-        benchmark: "choice" if benchmark in with_choices else _choose_by_targets(own)
+        benchmark: "choice" if benchmark in with_choices else choose_by_targets(own)
         for benchmark, own in targets.items()
     }
     if len(set(names.values())) == 1:
@@ -117,9 +118,15 @@ def choose_scorer(path: Path) -> str:
     raise InputError(what, where=str(path), remedy="name the scorer: --scorer NAME")
 
 
-def _choose_by_targets(targets: Iterable[str]) -> str:
-    """Return the scorer for targets without choices."""
+def choose_by_targets(targets: Iterable[str]) -> str:
+    """Return the scorer for targets without choices: labels, all numbers, all yes or no, or else texts.
+
+    >>> choose_by_targets(["A", "C"]), choose_by_targets(["12", "3/4"]), choose_by_targets(["Paris"])
+    ('choice', 'numeric', 'contains')
+    """
     accepted = [one for target in targets for one in parse_targets(target)]
+    if all(len(letter := one.strip("()")) == 1 and letter in string.ascii_uppercase for one in accepted):
+        return "choice"
     if all(canonical_number(one.rpartition("####")[2].strip()) is not None for one in accepted):
         return "numeric"
     return "yes-no" if all(is_yes_or_no(one) is not None for one in accepted) else "contains"

@@ -173,7 +173,8 @@ class ChoicePatterns:
         folded = fold_text(text)
         choice = next((key for key, place in self.texts.items() if place == index), "")
         more = folded[len(choice) :]
-        is_little_more = folded.startswith(choice[:24]) and len(more) <= 24 and not _JOINED.search(more)
+        is_other = _JOINED.search(more) or self._marked.search(text[len(choice) :])  # "Rome (B) Paris"
+        is_little_more = folded.startswith(choice[:24]) and len(more) <= 24 and not is_other
         return bool(choice) and (is_little_more or (len(folded) > 8 and choice.startswith(folded)))
 
     def read_start(self, text: str, *, expects_label: bool) -> int | None:
@@ -189,6 +190,11 @@ class ChoicePatterns:
         """Return the index of the marked label that a line starts with: "B) ...", "(B) ...", "B. ..."."""
         match = self._leading.match(line)
         return self.find_index(match["label"]) if match else None
+
+    def find_first(self, text: str) -> int | None:
+        """Return the index of the label, in its own case, that is the first word of a text."""
+        words = text.split(maxsplit=1)
+        return self._indices.get(words[0].strip(f"()[]{_LOOSE}")) if words else None
 
     def find_marked(self, text: str, *, is_definite: bool = False) -> set[int]:
         """Return the indices of labels that stand out of a text and are not denied.

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from howsure.errors import UnknownNameError
-from howsure.scorers.completion_text import clean_completion
 from howsure.scorers.open_answers import is_refusal, read_stated
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_targets
@@ -173,7 +172,7 @@ def build_drop_scorer(spec: str, where: str) -> Scorer:
         raise UnknownNameError("measure of drop", measure, MEASURES, where=where)
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        text, rule = _read_answer(completion, item)
+        text, rule = _read_answer(completion)
         if text is None or not (spans := _split_spans(text)):
             return ScoredAnswer(0.0, None, rule)
         best, is_exact = 0.0, False
@@ -186,11 +185,8 @@ def build_drop_scorer(spec: str, where: str) -> Scorer:
     return Scorer(spec, hash_code("scorers.drop", "scorers.open_answers", "scorers.targets"), score)
 
 
-def _read_answer(completion: str, item: ScoringItem) -> tuple[str | None, str]:
+def _read_answer(text: str) -> tuple[str | None, str]:
     """Return the text of the answer of a completion, with all its spans, and the rule."""
-    text, _, parts = clean_completion(completion, item.context)
-    if not text.strip():
-        return None, "empty" if parts.is_finished else "unfinished"
     if (stated := read_stated(text)) is not None:
         return stated.rstrip(), "statement"
     if is_refusal(text):

@@ -17,7 +17,6 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.sandbox.call_pool import CallPool
-from howsure.scorers.completion_text import clean_completion
 from howsure.scorers.numerals import canonical_number
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.statements import find_statements
@@ -100,11 +99,8 @@ def build_maths_scorer(spec: str, where: str) -> Scorer:
         answer, score = msgspec.convert(reply, tuple[str | None, float])
         return ScoredAnswer(score, answer, rule if answer is not None else "no mathematics")
 
-    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        text, context, parts = clean_completion(completion, item.context)
-        if not text.strip():
-            return ScoredAnswer(0.0, None, "empty" if parts.is_finished else "unfinished")
-        forms, rule = _find_forms(text, is_cut=context.truncated)
+    def score(text: str, item: ScoringItem) -> ScoredAnswer:
+        forms, rule = _find_forms(text, is_cut=item.context.truncated)
         return score_cached(tuple(forms), item.target, rule) if forms else ScoredAnswer(0.0, None, rule)
 
     code = hash_code("scorers.maths", "scorers.numerals")

@@ -176,7 +176,10 @@ def _read_statement(
             return place, "statement" if place is not None else why
     claim = patterns.range.sub(" ", claim)
     leading = patterns.find_leading(claim)
-    named = patterns.find_marked(claim) or ({leading} if leading is not None else patterns.find_texts(claim))
+    named = patterns.find_marked(claim)
+    if named and (first := patterns.find_first(claim)) is not None:
+        named.add(first)  # "A unless B is true"
+    named = named or ({leading} if leading is not None else patterns.find_texts(claim))
     if len(named) == 1 and not _HEDGED.search(stated):
         return named.pop(), "statement"
     if len(named) > 1:

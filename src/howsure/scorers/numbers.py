@@ -38,6 +38,8 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _SORRY = re.compile(r"\bI(?:['’]m| am) sorry\b|\bI (?:can['’]t|cannot|do(?: not|n['’]t) know)\b|\bSorry,")
+#: A statement of the values of several letters: "x = 2 and y = 3".
+_SEVERAL = re.compile(r"\b[A-Za-z]\s?=\s?-?[\d.]+(?:,|;| and)\s+[A-Za-z]\s?=")
 _EITHER = re.compile(r"\bor\b|±")
 #: Numbers that are dates where a sentence has another number: "34 goals from 2012 to 2019".
 _YEARS = frozenset(map(Fraction, range(1900, 2100)))
@@ -122,6 +124,8 @@ def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tu
     if language.lower()[:2] in DECIMAL_COMMA:
         phrase = convert_decimal_commas(phrase)
     written = rewrite_numerals(phrase)
+    if not is_sentence and _SEVERAL.search(written):
+        return None, "several"
     if (equals := list(_EQUALS.finditer(written))) and not _EITHER.search(written[equals[0].end() :]):
         behind = written[equals[-1].end() :]
         written = behind if _DIGIT.search(behind) else written

@@ -44,8 +44,8 @@ _CHARACTERS: dict[int, str] = {
     0x202F: ",",
     0x00B0: "",  # the narrow space groups thousands
 }
-_PART = r"(?:\{\s{0,2}(-?\d{1,20})\s{0,2}\}|\s?(\d))"
-_FRACTION = re.compile(rf"((?<=\d))?[ ]?\\[dtc]?frac\s{{0,2}}{_PART}\s{{0,2}}{_PART}")
+__PART = r"(?:\{\s{0,2}(-?\d{1,20})\s{0,2}\}|\s?(\d))"
+_FRACTION = re.compile(rf"((?<=\d))?[ ]?\\[dtc]?frac\s{{0,2}}{__PART}\s{{0,2}}{__PART}")
 _UNIT_POWER = re.compile(
     r"(?<=\d)\s?((?:square |cubic )?(?:[kcmd]?m|ft|in|inches|units?))\s?\}?\s?\^\s?(?:[23]\b|\{[23]\})"
 )
@@ -283,6 +283,10 @@ _WORD_RUN = re.compile(
 )
 
 
+#: Words that make another number of one beside them: "two thirds", "five and a half".
+_PART = re.compile(r"\b(?:half|halves|thirds?|quarters?|fifths?|tenths?|dozens?|twice)\b", re.IGNORECASE)
+
+
 def parse_words(text: str) -> Fraction | None:
     """Return the only number that a text without digits has in English words; None when it has none or several.
 
@@ -290,7 +294,7 @@ def parse_words(text: str) -> Fraction | None:
     (Fraction(555, 1), None, None)
     """
     runs = list(_WORD_RUN.finditer(text))
-    if len(runs) != 1 or (runs[0]["words"].lower() == "one" and runs[0].start() > 2):
+    if _PART.search(text) or len(runs) != 1 or (runs[0]["words"].lower() == "one" and runs[0].start() > 2):
         return None
     total = group = last = 0
     for word in re.findall(_WORD, runs[0]["words"].lower()):

@@ -26,7 +26,6 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from howsure.scorers.completion_text import clean_completion
 from howsure.scorers.numerals import SMALL_NUMBERS
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.statements import find_statements, read_line
@@ -193,11 +192,8 @@ def read_stated(text: str) -> str | None:
     return None
 
 
-def _read_bare(completion: str, item: ScoringItem) -> tuple[str | None, str]:
+def _read_bare(text: str) -> tuple[str | None, str]:
     """Return the bare answer of a completion: the stated one, or its only short line; or None and the reason."""
-    text, _, parts = clean_completion(completion, item.context)
-    if not text.strip():
-        return None, "empty" if parts.is_finished else "unfinished"
     stated = read_stated(text)
     if stated is not None:
         return stated, "statement"
@@ -212,10 +208,7 @@ def _read_bare(completion: str, item: ScoringItem) -> tuple[str | None, str]:
 def build_contains_scorer(spec: str, _: str) -> Scorer:
     """Return the scorer `contains`."""
 
-    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        text, _, parts = clean_completion(completion, item.context)
-        if not text.strip():
-            return ScoredAnswer(0.0, None, "empty" if parts.is_finished else "unfinished")
+    def score(text: str, item: ScoringItem) -> ScoredAnswer:
         stated = read_stated(text)
         reply = text if stated is None else stated
         words = _compare_words(reply)
@@ -290,7 +283,7 @@ def build_normalised_scorer(spec: str, _: str) -> Scorer:
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         targets = parse_targets(item.target)
-        answer, rule = _read_bare(completion, item)
+        answer, rule = _read_bare(completion)
         if answer is None:
             return ScoredAnswer(0.0, None, rule)
         # A statement may go on with a remark: "Paris, which ..." and "Paris (France)".
@@ -305,10 +298,7 @@ def build_normalised_scorer(spec: str, _: str) -> Scorer:
 def build_f1_scorer(spec: str, _: str) -> Scorer:
     """Return the scorer `f1`."""
 
-    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        text, _, parts = clean_completion(completion, item.context)
-        if not text.strip():
-            return ScoredAnswer(0.0, None, "empty" if parts.is_finished else "unfinished")
+    def score(text: str, item: ScoringItem) -> ScoredAnswer:
         stated = read_stated(text)
         answer, rule = (text, "whole") if stated is None else (stated, "statement")
         best = max(compute_f1(answer, target) for target in parse_targets(item.target))
@@ -331,10 +321,10 @@ def compute_f1(answer: str, target: str) -> float:
 def build_exact_scorer(spec: str, _: str) -> Scorer:
     """Return the scorer `exact`."""
 
-    def score(completion: str, item: ScoringItem) -> ScoredAnswer:
-        answer = normalize_text(clean_completion(completion, item.context)[0]) or None
-        right = answer is not None and answer in {normalize_text(target) for target in parse_targets(item.target)}
-        return ScoredAnswer(float(right), answer, "exact" if answer is not None else "empty")
+    def score(text: str, item: ScoringItem) -> ScoredAnswer:
+        answer = normalize_text(text)
+        right = answer in {normalize_text(target) for target in parse_targets(item.target)}
+        return ScoredAnswer(float(right), answer, "exact")
 
     return Scorer(spec, hash_code("scorers.open_answers", "scorers.targets"), score)
 

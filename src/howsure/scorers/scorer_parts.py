@@ -85,13 +85,15 @@ def hash_code(*modules: str) -> str:
 def clean_first(scorer: Scorer) -> Scorer:
     """Return a scorer that gets completions without thoughts and further questions (`completion_text`).
 
-    A completion whose thoughts never end scores 0 by the rule "unfinished".
+    A completion whose thoughts never end scores 0 by the rule "unfinished", and one without text by the rule "empty".
     """
 
     def score(completion: str, item: ScoringItem) -> ScoredAnswer:
         text, context, parts = clean_completion(completion, item.context)
         if not parts.is_finished:
             return ScoredAnswer(0.0, None, "unfinished")
+        if not (text.strip() or scorer.reads_all_texts):
+            return ScoredAnswer(0.0, None, "empty")
         return scorer.score(text, item if context is item.context else item._replace(context=context))
 
     return replace(scorer, score=score)
