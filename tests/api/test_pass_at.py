@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from helpers.scored_runs import response, run_of
 
 import howsure as hs
 from howsure.cli import cli
-from howsure.errors import InputError
+from howsure.errors import HowsureWarning, InputError
 
 GRADES = [0.0, 0.3, 0.69, 0.7, 0.9, 1.0]
 
@@ -119,9 +120,14 @@ def test_excluded_questions_stay_out(tmp_path):
     run = write_run(tmp_path / "run", draw())
     from howsure.api.result_selection import ReviewedEvaluations
 
-    (tmp_path / "verdicts.jsonl").write_text("")
+    [cells] = hs.read(run).cells()
+    line = {"benchmark": cells.benchmark, "verdict": "ambiguous", "reviewer": "ann", "note": "", "answer": ""}
+    line |= {"question": cells.questions[0], "key": "", "when": "2026-11-23T00:00:00.000000Z"}
+    (tmp_path / "verdicts.jsonl").write_text(json.dumps(line) + "\n")
     reviewed = ReviewedEvaluations(hs.read(run), tmp_path / "verdicts.jsonl")
-    assert isinstance(reviewed.count_passes(0.7), ReviewedEvaluations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HowsureWarning)
+        assert reviewed.count_passes(0.7).cells()[0].questions == cells.questions[1:] == reviewed.cells()[0].questions
 
 
 def test_commands(tmp_path, capsys):

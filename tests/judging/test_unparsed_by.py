@@ -123,8 +123,18 @@ def test_refusals(tmp_path):
     run = run_of(tmp_path / "run", [response(completion="18", score=1.0, answer="18")])
     with pytest.raises(InputError, match="no completion is unparsed by stored"):
         judge(run)
+    table = run_of(tmp_path / "table", [response(completion="18", score=0.0)])
+    with pytest.raises(InputError, match="does not keep what was read"):
+        judge(table)
     with pytest.raises(InputError, match="pairwise"):
         judge(write_run(tmp_path / "other"), template="pairwise")
+
+
+def test_it_judges_what_the_newest_scorer_could_not_read(tmp_path):
+    run = write_run(tmp_path / "run")
+    hs.rescore(run, "regex:no such text (x)")
+    _, scorer = judge(run)
+    assert scorer.startswith("regex:no such text (x)+judge:correct@")
 
 
 def test_command(tmp_path, capsys):

@@ -285,10 +285,22 @@ def test_benchmarks_that_need_different_scorers_are_told(tmp_path):
 
 
 def test_thoughts_that_never_end_are_unfinished(tmp_path):
-    rows = [response(completion="<think>The answer is 18", target="18", status="ok", score=1.0)]
+    rows = [
+        response(q, completion="<think>The answer is 18", target="18", status=status, score=1.0)
+        for q, status in (("q1", "ok"), ("q2", "length"))
+    ]
     path = run_of(tmp_path, rows)
     rescore(path, "numeric")
-    assert said(path, "numeric")["q", 1] == (0.0, "unfinished", None, "unfinished", None)
+    assert said(path, "numeric") == {(q, 1): (0.0, "unfinished", None, "unfinished", None) for q in ("q1", "q2")}
+
+
+def test_a_row_that_the_newest_scorer_cannot_score_keeps_its_own(tmp_path):
+    rows = [response("q1", completion="4", target="4"), response("q2", completion="x", target="Rome", score=1.0)]
+    path = run_of(tmp_path, rows)
+    rescore(path, "numeric")
+    with pytest.warns(HowsureWarning, match=r"rows that keep the score of the run: 1\)"):
+        [cells] = hs.read(path).cells()
+    assert dict(zip(cells.questions, cells.total[0].tolist(), strict=True)) == {"q1": 1, "q2": 1}
 
 
 def test_a_rescored_folder_is_read_with_its_newest_scores_row_by_row(tmp_path):
@@ -297,7 +309,10 @@ def test_a_rescored_folder_is_read_with_its_newest_scores_row_by_row(tmp_path):
     )
     assert hs.score(path)["score"].tolist() == [0.5]
     rescore(path, "numeric", clock=lambda: 1.0)
-    with pytest.warns(HowsureWarning, match=r"scores are those of numeric@\w+, written last, and 1 rows keep theirs"):
+    with pytest.warns(
+        HowsureWarning,
+        match=r"scores are those of numeric@\w+, written last \(rows that keep the score of the run: 1\)",
+    ):
         assert hs.score(path)["score"].tolist() == [1.0]
     rescore(path, "regex:(19)", clock=lambda: 2.0)
     with pytest.warns(HowsureWarning, match="regex"):

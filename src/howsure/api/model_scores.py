@@ -263,7 +263,6 @@ def compare(
         return judged_results.calibrate_difference(data, a, b, calibrate, method=calibration, level=level)
     benchmarks = to_cells(data)
     both = select_with_models(benchmarks, (a, b))
-    _warn_of_unparsed([cells.select(list({a: 0, b: 0})) for cells in both])
     if a != b:
         _warn_of_equal_results(both, a, b)
     if not paired:
@@ -272,6 +271,7 @@ def compare(
             raise InputError(f"{what} without pairing", where="compare", remedy="leave one of them out")
         return _for_each(both, lambda cells: comparisons.compare_unpaired(cells, a, b, claim=claim, level=level))
     if borrow is None:
+        _warn_of_unparsed([cells.select(list(dict.fromkeys((a, b)))) for cells in both])
         compared = _for_each(
             both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method)
         )

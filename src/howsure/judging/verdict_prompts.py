@@ -216,7 +216,8 @@ def parse_verdict(reply: str, words: Iterable[str], scale: tuple[float, float] |
         The words that a verdict may be.
     scale
         Lowest and highest rating, where a verdict is a number: ``7.5``, ``7/10``, ``85 of 100``. A rating outside of
-        them, or by another highest one, cannot be read, and neither can one in a sentence without ``Verdict:``.
+        them, or by another highest one, cannot be read, and neither can one in a sentence that does not begin
+        with ``Verdict:``, ``Rating:`` or ``Score:``.
 
     Returns
     -------

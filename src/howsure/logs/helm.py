@@ -154,7 +154,8 @@ class HelmReader(LogReader):
     def describe(self, path: Path) -> LogInfo:
         """Return model, settings and metrics, from the spec and the stats."""
         folder = self.members(path)[0]
-        spec, adapter = _read_spec(folder), _read_spec(folder).adapter_spec
+        spec = _read_spec(folder)
+        adapter = spec.adapter_spec
         settings = {key: adapter[key] for key in _SETTINGS if key in adapter}
         model = ModelRecord(name=spec.model, kind=self.name, settings=settings, generations=spec.n_completions)
         source = {"run_spec": spec.name, "scenario": spec.scenario_spec, "groups": spec.groups}

@@ -7,7 +7,6 @@ records are in `record_functions`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from howsure.logs.file_formats import FileHead
@@ -21,6 +20,7 @@ from howsure.logs.values import (
     list_messages,
     parse_number,
 )
+from howsure.rows.to_cells import read_time
 
 # --- functions of a field ---
 
@@ -53,11 +53,12 @@ def thousandth(value: object) -> float | None:
 
 
 def time(value: object) -> float | None:
-    """Return an ISO time as seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(str(value)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
+    """Return an ISO time as seconds since the epoch, of UTC where it names no zone.
+
+    >>> time("1970-01-01T00:01:00"), time("1970-01-01T01:01:00+01:00"), time("yesterday")
+    (60.0, 60.0, None)
+    """
+    return read_time(str(value))
 
 
 def duration(record: Record) -> float | None:

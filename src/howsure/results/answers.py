@@ -186,7 +186,7 @@ def classify_generations(table: pa.Table, *, has_answers: bool) -> NDArray[np.ui
     score = table["score"].to_numpy().astype(float)  # NaN where null
     kinds = np.select([score == 1, score == 0], [correct, wrong], between)
     if has_answers:
-        kinds[table["answer"].is_null().to_numpy()] = unparsed
+        kinds[_find_unparsed(table).to_numpy()] = unparsed
     kinds[np.isnan(score)] = failed
     # A reply that no verdict could be read from has no score.
     kinds[np.isin(table["status"].to_numpy(), ("unparsed", *WITHOUT_ANSWER)) & np.isnan(score)] = unparsed
@@ -413,13 +413,15 @@ def _count_in_cubes(
     marked = [table.append_column("unparsed", _find_unparsed(table)) for table in tables if table is not None]
     scored = [table.filter(compute.is_valid(table["score"])).select(columns) for table in marked]
     counts = pa.concat_tables(scored).group_by(columns).aggregate([([], "count_all")])
-    cell_counts = list(zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True))
+    of_benchmark: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for benchmark, *cell in zip(*(counts[name].to_pylist() for name in (*columns, "count_all")), strict=True):
+        of_benchmark[benchmark].append(tuple(cell))
     for cube in (one for one in cubes if not one.nested):
         axes = [{name: i for i, name in enumerate(names)} for names in (cube.models, cube.questions, cube.variants)]
         own = [
             ((axes[0][model], axes[1][question], axes[2][variant]), answer, is_unparsed, count)
-            for benchmark, model, question, variant, answer, is_unparsed, count in cell_counts
-            if benchmark == cube.benchmark and model in axes[0] and question in axes[1] and variant in axes[2]
+            for model, question, variant, answer, is_unparsed, count in of_benchmark[cube.benchmark]
+            if model in axes[0] and question in axes[1] and variant in axes[2]
         ]
         yield cube, own
 

@@ -16,7 +16,7 @@ from howsure.rows.to_cells import keep_first_rows
 from howsure.store import database, manifest, responses, scorer_files
 from howsure.store import manifest as manifests
 from howsure.store.lookup import read_clusters
-from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER
+from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, has_scoring_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -296,11 +296,11 @@ class RunSource:
         if self.scorer != scorer_files.NEWEST:
             return
         name, _ = scorer_files.read_name_and_time(self.path, self.scorer)
-        statuses = (batch["status"].to_pylist() for batch in scorer_files.stream_rows(self.path, ["status"], name))
-        own = sum(each.count(UNSCORED) for each in statuses) - n_unscored
-        self._note(
-            Note("newest-scores", n=own, facts={"by": name, "own": f", and {own} rows keep theirs" if own else ""})
-        )
+        batches = scorer_files.stream_rows(self.path, ["status", "error"], name)
+        rows = (row for each in batches for row in each.to_pylist())
+        own = sum(row["status"] == UNSCORED or has_scoring_error(row["error"]) for row in rows) - n_unscored
+        text = f" (rows that keep the score of the run: {own:,})" if own else ""
+        self._note(Note("newest-scores", n=own, facts={"by": name, "own": text}))
 
     def _read_notes(self) -> list[Note]:
         """Return the notes and warnings that the run stored, and one on the models that were stopped early."""

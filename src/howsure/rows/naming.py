@@ -37,7 +37,7 @@ __all__ = [
     "name_files",
 ]
 
-#: Words after which a number is that of a run; the short ones only at the end of a name.
+#: The words of runs; the two short ones only at the end of a name.
 _LONG, _SHORT = "|".join(RUN_WORDS[:-2]), "|".join(RUN_WORDS[-2:])
 _RUN = re.compile(rf"(?:^|[ _.-])(?:(?:{_LONG})[ _.-]?(\d+)(?=[ _.-]|$)|(?:{_SHORT})[ _.-]?(\d+)$)", re.IGNORECASE)
 #: A name that ends in a number, and a number, perhaps behind a short word of runs, that is a piece of a name.

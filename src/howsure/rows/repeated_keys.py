@@ -31,7 +31,7 @@ __all__ = ["refuse_repeats", "refuse_two_targets"]
 
 #: Number of repeated keys whose rows are compared.
 _MOST_KEYS = 5000
-#: Share of keys whose rows a column must tell apart: one of words, one of numbers.
+#: Share of keys whose rows a column must tell apart.
 _CROSSES = 0.9
 #: Largest number of values that a message names.
 _N_NAMED = 4

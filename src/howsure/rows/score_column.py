@@ -41,7 +41,7 @@ P = TypeVar("P", "Cells", "Cube")
 
 __all__ = ["ScoreColumn", "drop_summaries", "find_failures", "read_score_column", "scale_scores"]
 
-#: Largest number of different words of a column of scores, and largest difference of a mean that was rounded.
+#: Largest difference of a mean that was rounded.
 _TOLERANCE = 0.006
 #: Words of rows beside a row of means.
 _SPREADS = frozenset({"std", "sd", "se", "stderr", "median", "min", "max", "count"})

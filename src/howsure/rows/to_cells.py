@@ -52,6 +52,7 @@ __all__ = [
     "make_numbered_runs",
     "make_runs",
     "merge_cells",
+    "read_time",
 ]
 
 CELL = ("benchmark", "model", "question")
@@ -206,7 +207,7 @@ def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], 
     from pyarrow import compute
 
     created = table["created"].cast(pa.float64())
-    start = _read_time(started)
+    start = read_time(started)
     if start is not None:
         created = compute.fill_null(created, start)
     day = compute.floor(compute.divide(created, float(_DAY)))
@@ -223,13 +224,13 @@ def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], 
     return {key: datetime.fromtimestamp(number * _DAY, UTC).date().isoformat() for key, number in sorted(days.items())}
 
 
-def _read_time(text: str) -> float | None:
+def read_time(text: str) -> float | None:
     """Return a time in ISO 8601 as seconds since 1970, of UTC where it names no zone; None for another text."""
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError, OSError):
         return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _share_arrays(run: Cells, first: Cells | None) -> Cells:

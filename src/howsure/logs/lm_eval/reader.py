@@ -264,7 +264,7 @@ class LmEvalReader(LogReader):
         """Return what the results json states; the file is read through only for what it does not state."""
         parts = _list_parts(path, ignore_note)
         if _SAMPLES in FileHead(path).keys:
-            surveys = [(part, survey, _sort_scorers(survey, part.run)) for part in parts if (survey := part.survey())]
+            surveys = [(part, survey, _sort_scorers(survey, part.run)) for part in parts for survey in [part.survey()]]
             parts = [part for part, survey, own in surveys if own or survey.is_unscored] or parts
             scorers = dict.fromkeys(name for *_, own in surveys for name in own)
         else:

@@ -40,7 +40,8 @@ def draw_forest(compared: ReferenceComparisons, order: Sequence[str], *, verdict
     order
         Models from top to bottom.
     verdicts
-        One per row of `compared`: `"distinguishable"`, `"not distinguishable"` or `"not testable"`.
+        One per row of `compared`: `"distinguishable"`, `"not distinguishable"`, `"not testable"` or
+        `"undecided"`.
     """
     rows = [compared.models.index(model) for model in order]
     base = chart_of_columns(
@@ -76,23 +77,26 @@ def draw_forest(compared: ReferenceComparisons, order: Sequence[str], *, verdict
     thin = base.mark_rule(color=BLUE, strokeWidth=0.8).encode(
         x=x_channel("low_all", ""), x2=alt.X2(field="high_all"), y=y, tooltip=tips
     )
+    looks = ((BLUE, *["transparent"] * 3), (BLUE,) * 4, ("circle", "circle", "cross", "diamond"))
+    fills, strokes, shapes = (_verdict_scale(verdicts, *styles) for styles in looks)
     points = base.mark_point(size=60, color=BLUE, strokeWidth=2, opacity=1).encode(
         x=x_channel("difference", ""),
         y=y,
-        fill=alt.Fill(field="verdict", type="nominal", scale=_verdict_scale(BLUE, "transparent", "transparent")),
-        stroke=alt.Stroke(field="verdict", type="nominal", scale=_verdict_scale(BLUE, BLUE, BLUE)),
-        shape=alt.Shape(field="verdict", type="nominal", scale=_verdict_scale("circle", "circle", "cross")),
+        fill=alt.Fill(field="verdict", type="nominal", scale=fills),
+        stroke=alt.Stroke(field="verdict", type="nominal", scale=strokes),
+        shape=alt.Shape(field="verdict", type="nominal", scale=shapes),
         tooltip=tips,
     )
     return finish_chart(alt.layer(zero, thin, bars, points), height=20 * max(len(rows), 1))
 
 
-_VERDICTS = ["distinguishable", "not distinguishable", "not testable"]
+_VERDICTS = ["distinguishable", "not distinguishable", "not testable", "undecided"]
 
 
-def _verdict_scale(*styles: str) -> alt.Scale:
-    """Return the scale from a verdict to a look."""
-    return alt.Scale(domain=_VERDICTS, range=list(styles))
+def _verdict_scale(verdicts: Sequence[str], *styles: str) -> alt.Scale:
+    """Return the scale from a verdict to a look; a legend names "undecided" only where it occurs."""
+    n = len(_VERDICTS) if "undecided" in verdicts else len(_VERDICTS) - 1
+    return alt.Scale(domain=_VERDICTS[:n], range=list(styles)[:n])
 
 
 def _short(name: str, most: int = 32) -> str:

@@ -165,6 +165,9 @@ def build_disagreement_figure(
     )
 
 
+_UNDECIDED = "undecided, as unread answers decide whether it differs"
+
+
 def describe_forest(compared: ReferenceComparisons) -> str:
     """Describe the differences of the models from the reference."""
     groups = group_by_verdict(compared, compared.models)
@@ -178,6 +181,7 @@ def describe_forest(compared: ReferenceComparisons) -> str:
                 "are not distinguishable from it at this sample size",
                 "is not distinguishable from it at this sample size",
             ),
+            (groups["undecided"], f"are {_UNDECIDED}", f"is {_UNDECIDED}"),
             (groups["untestable"], "cannot be tested against it", "cannot be tested against it"),
         )
         if names
@@ -211,8 +215,11 @@ def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
         f"{decided:,} of {format_count(len(words), 'pair')} {is_or_are(decided)} distinguishable, adjusted for all "
         "pairs (Holm)"
     )
-    text += f"; {untestable:,} cannot be tested." if untestable else "."
-    text += " Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable."
+    text += f"; {untestable:,} cannot be tested" if untestable else ""
+    if undecided := words.count("undecided"):
+        text += f"; for {undecided:,} unread answers decide"
+    text += ". Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable"
+    text += ", or undecided." if undecided else "."
     if n_drawn < len(pairs.models):
         text += f" Drawn for the first {n_drawn} of {len(pairs.models):,} models; the counts are over all."
     return text

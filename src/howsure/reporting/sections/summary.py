@@ -33,35 +33,34 @@ def find_best_models(scores: Scores) -> list[str]:
 
 
 def judge_pairs(pairs: Pairs) -> list[str]:
-    """Return the verdict on each pair, adjusted for all pairs: see `judge_reference`."""
-    return _name_verdicts(pairs.p_holm, pairs.level)
+    """Return the verdict on each pair, adjusted for all pairs: see `Comparison.verdict`."""
+    return list(pairs.verdict)
 
 
 def judge_reference(compared: ReferenceComparisons) -> list[str]:
-    """Return the verdict on each comparison: distinguishable, not distinguishable, or not testable."""
-    return _name_verdicts(compared.p_holm, compared.level)
-
-
-def _name_verdicts(p_values: FloatArray, level: float) -> list[str]:
-    """Return the verdict that each adjusted p-value gives."""
-    return [
-        "not testable" if math.isnan(p) else "distinguishable" if p < 1 - level else "not distinguishable"
-        for p in p_values.tolist()
-    ]
+    """Return the verdict on each comparison: distinguishable, not distinguishable, undecided, or not testable."""
+    words = {"above": "distinguishable", "below": "distinguishable", "open": "not distinguishable"}
+    words |= {"undecided": "undecided", "untestable": "not testable"}
+    groups = group_by_verdict(compared, compared.models)
+    verdicts = {model: words[group] for group, models in groups.items() for model in models}
+    return [verdicts[model] for model in compared.models]
 
 
 def group_by_verdict(compared: ReferenceComparisons, order: Sequence[str]) -> dict[str, list[str]]:
     """Group the other models, in the order given, by their verdict against the reference.
 
-    The groups are "below", "above", "open" (not distinguishable) and "untestable".
+    The groups are "below", "above", "open" (not distinguishable), "undecided" (it depends on answers that could not be
+    read) and "untestable".
     """
-    groups: dict[str, list[str]] = {"above": [], "below": [], "open": [], "untestable": []}
+    groups: dict[str, list[str]] = {"above": [], "below": [], "open": [], "undecided": [], "untestable": []}
     for model in order:
         if model not in compared.models:
             continue
         i = compared.models.index(model)
         if np.isnan(compared.p_holm[i]):
             groups["untestable"].append(model)
+        elif compared.is_undecided[i]:
+            groups["undecided"].append(model)
         elif not compared.is_distinguishable[i]:
             groups["open"].append(model)
         else:
@@ -135,8 +134,6 @@ def describe_verdict(
     compared = compare_with_reference(pairs, first, chosen_by_scores=True)
     each = "common prompt" if claim_over_prompts else "common question"
     text += f" {_describe_rivals(compared, scores, each, is_tied=len(top) > 1)}"
-    if undecided := int(np.sum(pairs.verdict[compared.rows] == "undecided")):
-        text += f" Against {format_count(undecided, 'model')} this depends on answers that could not be read."
     return f"{text} Intervals and tests are for {claim_over_prompts}." if claim_over_prompts else text
 
 
@@ -165,6 +162,10 @@ def _describe_rivals(compared: ReferenceComparisons, scores: Scores, each: str, 
             f"{'on' if parts else 'On'} the {each.removeprefix('common ')}s that both answered, "
             f"{join_names(groups['above'])} did better"
         )
+    if groups["undecided"]:
+        whether = f"{'whether' if parts else 'Whether'} {compared.reference if is_tied else 'it'} is distinguishable"
+        undecided = join_names(groups["undecided"])
+        parts.append(f"{whether} from {undecided} depends on answers that could not be read")
     if groups["untestable"]:
         parts.append(f"{'no' if parts else 'No'} test was possible against {join_names(groups['untestable'])}")
     return f"{'; '.join(parts)}.{singly}"

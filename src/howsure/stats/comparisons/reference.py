@@ -44,6 +44,8 @@ class ReferenceComparisons:
         p-value of each difference by itself, and adjusted for `n_tests`.
     detectable
         Smallest true difference that a test at level 1 - (1 - level)/n_tests finds with power `POWER`.
+    is_undecided
+        Whether unread answers decide if the pair is distinguishable; see `pairs.Comparison.verdict`.
     n_tests
         Tests that are adjusted for: M - 1, or those of all pairs; pairs that cannot be tested do not count.
     chosen_by_scores
@@ -74,6 +76,7 @@ class ReferenceComparisons:
     p_value: FloatArray
     p_holm: FloatArray
     detectable: FloatArray
+    is_undecided: NDArray[np.bool_]
     n_tests: int
     chosen_by_scores: bool
     level: float
@@ -155,6 +158,7 @@ def compare_with_reference(pairs: Pairs, reference: str, *, chosen_by_scores: bo
         p_value=p_value[rows],
         p_holm=p_holm,
         detectable=strict.detectable[rows],
+        is_undecided=pairs.verdict[rows] == "undecided",
         n_tests=n_tests,
         chosen_by_scores=chosen_by_scores,
         level=pairs.level,
