@@ -77,8 +77,8 @@ def draw_forest(compared: ReferenceComparisons, order: Sequence[str], *, verdict
     thin = base.mark_rule(color=BLUE, strokeWidth=0.8).encode(
         x=x_channel("low_all", ""), x2=alt.X2(field="high_all"), y=y, tooltip=tips
     )
-    looks = ((BLUE, *["transparent"] * 3), (BLUE,) * 4, ("circle", "circle", "cross", "diamond"))
-    fills, strokes, shapes = (_verdict_scale(verdicts, *styles) for styles in looks)
+    channels = ((BLUE, *["transparent"] * 3), (BLUE,) * 4, ("circle", "circle", "cross", "diamond"))
+    fills, strokes, shapes = (_verdict_scale(verdicts, *styles) for styles in channels)
     points = base.mark_point(size=60, color=BLUE, strokeWidth=2, opacity=1).encode(
         x=x_channel("difference", ""),
         y=y,
