@@ -34,7 +34,10 @@ def content(data):
 def test_one_file_per_model(tmp_path):
     """The questions have targets, so that equal ids are equal questions; without, the command says what the files are."""
     for number, name in enumerate(("gpt-x", "llama-y", "qwen-z")):
-        write(tmp_path / f"mybench/{name}.jsonl", scores(10, number % 2, target="7", file=number))
+        write(
+            tmp_path / f"mybench/{name}.jsonl",
+            [{**row, "target": row["id"], "file": number} for row in scores(10, number % 2)],
+        )
         write(tmp_path / f"bare/{name}.jsonl", scores(10, number % 2, file=number))
     expected = {"mybench": (("gpt-x", "llama-y", "qwen-z"), 10)}
     with pytest.warns(
@@ -206,14 +209,14 @@ def test_ids_that_pandas_wrote_as_floats_are_those_of_the_other_file(tmp_path):
 
 
 def test_lines_of_one_kind_of_many_tables_are_one_line(tmp_path):
-    for i in range(5):
-        (tmp_path / f"f{i}.csv").write_text(f"model,id,accuracy,f1\na,{i}x,1,.9\na,{i}y,0,.3\n")
+    for i in "abcde":
+        (tmp_path / f"{i}.csv").write_text(f"model,id,accuracy,f1\na,{i}x,1,.9\na,{i}y,0,.3\n")
     results = hs.read(tmp_path)
     with pytest.warns(HowsureWarning) as caught:
         results.cells()
     lines = [str(one.message) for one in caught]
     assert len(lines) == 1
-    assert "f0.csv and 4 more: the score is read from column 'accuracy'" in lines[0]
+    assert "a.csv and 4 more: the score is read from column 'accuracy'" in lines[0]
 
 
 def test_files_without_common_ids_are_named_with_their_questions_where_two_models_are_needed(tmp_path):

@@ -176,7 +176,13 @@ REPLIES = {
         0.0,
         SAID + "</think>It is 7.",
     ),
-    "vllm, thinking cut": ("openai", openai({"content": "<think>" + SAID}, "length"), "length", 0.0, "<think>" + SAID),
+    "vllm, thinking cut": (
+        "openai",
+        openai({"content": "<think>" + SAID}, "length"),
+        "unfinished",
+        0.0,
+        "<think>" + SAID,
+    ),
     "vllm, aborted": ("openai", openai({"content": SAID}, "abort"), "error", None, None),
     "vllm, NaN among log-probabilities": ("openai", openai({"content": SAID}, logprobs=float("nan")), "ok", 1.0, SAID),
     "mistral, thinking part": (

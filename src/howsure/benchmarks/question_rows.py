@@ -410,7 +410,7 @@ def _check_target(scorer: Scorer, target: str, where: str) -> None:
         return
     try:
         if scorer.name != "judge":  # a model, which reads any target
-            scorer.score("", ScoringItem("", "", "", target))
+            scorer.score("a", ScoringItem("", "", "", target))
     except ValueError as error:
         remedy = f"correct the row, or name another scorer: {', '.join(dict.fromkeys((*ANSWERS, *SCORERS)))}"
         raise InputError(str(error), where=where, remedy=remedy) from None

@@ -387,7 +387,8 @@ class _Naming:
             fitting = [one for one in combinations(axes, size) if _are_same(_join(axes[k] for k in one), classes)]
             if fitting and is_sure(others or [""] * len(places)):
                 names = _join(axes[k] for k in fitting[0])
-                if (len(fitting) > 1 and not others and not has_models) or _has_doubtful_numbers(names):
+                is_numbered = len({name.rstrip("0123456789") for name in names}) == 1  # rank0 and rank1 may be parts
+                if (len(fitting) > 1 and not others and not has_models) or is_numbered or _has_doubtful_numbers(names):
                     self._refuse(f"{_list(set(names))} may be models or benchmarks", axes, own_roles)
                 return names
         for part in axes:
@@ -683,7 +684,7 @@ def _compare(file: FileFacts, others: Mapping[str, FileFacts], name: str) -> int
                 code=f"other-{kind}",
                 options=("--as-benchmark", name),
             )
-        if pairs:
+        if len(pairs) == 1 or len({own for own, *_ in pairs}) > 1:  # one target of all questions says nothing
             return 2
     return int(min(map(len, common)) >= _LONG_ID)
 
