@@ -27,7 +27,7 @@ import numpy as np
 from howsure.sample.adaptive import compute_next_stage, compute_pilot
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.scores import fit_beta, score
-from howsure.stats.sequential import allocate_generations, merge_stages, score_stages, score_variance
+from howsure.stats.sequential import allocate_generations, estimate_question_sd, merge_stages, score_variance
 from published_results import load_published
 
 TABLES = {"math500": "math500_cot", "CRUXEval": "CRUXEval-output-T0.8"}
@@ -107,8 +107,8 @@ def compare(p: FloatArray, generations: int, rng: np.random.Generator) -> Row:
     # Premise: the same budget, all of it spent, and nobody starved.
     assert np.all(counts.sum(axis=(0, 2)) == generations * N)
     assert counts.min() >= 1
-    weights = score_stages(samples).weights[:, :, None]
-    given = np.sum(weights**2 * v / counts, axis=(0, 2)) / N**2
+    w = 1 / np.array([score_variance(estimate_question_sd(reduce(add, samples)) ** 2, n) for n in counts])[..., None]
+    given = np.sum((w / w.sum(axis=0)) ** 2 * v / counts, axis=(0, 2)) / N**2
     nothing, v_known = drawn(np.zeros(p.shape, int), p, rng), p * (1 - p)
     each = (
         allocate_generations(nothing.select([m]), N * generations, sd=np.sqrt(v_known[[i]]))

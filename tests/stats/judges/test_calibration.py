@@ -20,7 +20,6 @@ from howsure.stats.judges import (
     calibrate_difference,
     measure_accuracy,
     measure_agreement,
-    ppi_mean,
 )
 from howsure.stats.scores import wilson
 
@@ -149,11 +148,16 @@ def test_the_estimate_is_that_of_the_loops(data):
         assert result.score[0] == pytest.approx(judging.corrected_mean(rows, weight))
 
 
+def independent(judged, label):
+    N = len(label)
+    return JudgedCompletions("d", ("a",), tuple(map(str, range(N))), [0] * N, range(N), judged, label)
+
+
 def test_labels_of_everything_are_their_mean_whatever_the_judge_says():
     rng = np.random.default_rng(3)
     label = (rng.random(200) < 0.3).astype(float)
     for judged in (label, 1 - label, np.ones(200)):
-        assert ppi_mean(judged, label)[0] == pytest.approx(label.mean())
+        assert calibrate(independent(judged, label)).score == pytest.approx(label.mean())
 
 
 def test_a_judge_that_always_says_right_weighs_nothing():
@@ -168,8 +172,8 @@ def test_no_disagreement_in_ten_labels_is_no_certainty():
     """An error rate of 3/10 or less is not excluded by ten labels without an error: the interval reaches that far."""
     judged = np.array([1.0] * 50 + [0.0] * 50)
     label = np.where(np.arange(100) % 10 == 0, judged, np.nan)
-    result = ppi_mean(judged, label)
-    assert result[2] - result[1] > 0.3
+    limits = calibrate(independent(judged, label)).interval()
+    assert limits.high - limits.low > 0.3
 
 
 def test_few_labels_are_noted():

@@ -14,7 +14,6 @@ from howsure.stats.judges.calibration import (
     calibrate,
     calibrate_difference,
     measure_accuracy,
-    ppi_mean,
 )
 from howsure.stats.judges.corrected_pairs import compare_corrected
 from howsure.stats.judges.judge_errors import (
@@ -60,5 +59,4 @@ __all__ = [
     "measure_judge_noise",
     "measure_position_effect",
     "plan_verdicts",
-    "ppi_mean",
 ]

@@ -47,7 +47,6 @@ __all__ = [
     "calibrate",
     "calibrate_difference",
     "measure_accuracy",
-    "ppi_mean",
 ]
 
 
@@ -460,44 +459,6 @@ def calibrate_difference(
         level=level,
         reason=note,
     )
-
-
-def ppi_mean(
-    judged: FloatArray, label: FloatArray, *, weight: float | None = None, level: float = 0.95
-) -> tuple[float, float, float]:
-    """Estimate the mean of people's scores of independent completions, with its interval.
-
-    Parameters
-    ----------
-    judged
-        The judge's score of each completion, shape (R,).
-    label
-        The score by a person, shape (R,); NaN where nobody labelled it.
-    weight
-        Weight of the judge from 0 to 1; None for the one with the smallest variance.
-    level
-        Coverage of the interval in (0, 1).
-
-    Returns
-    -------
-    tuple
-        Estimate, low and high.
-
-    References
-    ----------
-    Angelopoulos, Duchi and Zrnic (2023), arXiv 2311.01453.
-
-    Examples
-    --------
-    >>> ppi_mean(np.array([1, 1, 0, 0, 1, 0]), np.array([1, 0, 0, np.nan, np.nan, np.nan]), weight=1.0)[0].round(4)
-    np.float64(0.1667)
-    """
-    n = len(np.asarray(judged))
-    names = tuple(map(str, range(n)))
-    data = JudgedCompletions("", ("",), names, np.zeros(n, np.int64), np.arange(n), judged, label)
-    result = calibrate(data, weight=weight, level=level)
-    limits = result.interval()
-    return result.score[0], limits.low[0], limits.high[0]
 
 
 def measure_accuracy(data: JudgedCompletions) -> JudgeAccuracy:

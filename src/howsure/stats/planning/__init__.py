@@ -34,7 +34,6 @@ from howsure.stats.planning.plan import (
     StudyDesign,
     StudyPlan,
     plan,
-    tabulate_designs,
 )
 from howsure.stats.planning.variance_components import (
     VarianceComponents,
@@ -71,5 +70,4 @@ __all__ = [
     "se_for_width",
     "split_prompt_error",
     "split_score_error",
-    "tabulate_designs",
 ]

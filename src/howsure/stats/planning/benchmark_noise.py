@@ -45,8 +45,6 @@ _LEVEL = 0.95
 
 #: Fewest models whose number of questions with a negative tau says something.
 FEWEST_MODELS_FOR_TAU = 5
-#: Why the parts of the error are not there.
-ONE_GENERATION = "one generation per question: data and prediction noise cannot be separated"
 
 
 @dataclass(frozen=True, eq=False)

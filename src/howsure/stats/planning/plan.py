@@ -37,7 +37,7 @@ from howsure.stats.planning.variance_components import (
     se_for_width,
 )
 
-__all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "StudyDesign", "StudyPlan", "plan", "tabulate_designs"]
+__all__ = ["ASSURANCE", "FEWEST_QUESTIONS", "INTERVAL_LEVEL", "StudyDesign", "StudyPlan", "plan"]
 
 #: Default one-sided level of the upper limit of the variance that designs are planned with.
 ASSURANCE = 0.8
@@ -107,10 +107,9 @@ class StudyPlan(Result):
 
     Examples
     --------
-    >>> components = VarianceComponents(question=0.04, generation=0.16)
-    >>> designs = tabulate_designs(components, questions=[100, 400], generations=[1, 4])
-    >>> designs["n_questions"].tolist(), designs["n_generations"].tolist()
-    ([100, 100, 400, 400], [1, 4, 1, 4])
+    >>> design = plan(VarianceComponents(question=0.04, generation=0.16), se=0.02, max_generations=1).best
+    >>> design.n_questions, design.n_generations
+    (500, 1)
     """
 
     components: VarianceComponents
@@ -272,44 +271,6 @@ def plan(
         plain=rows[-1] if rows and search.assured else None,
         assurance=assurance if assurance is not None and search.assured else 0.5,
     )
-
-
-def tabulate_designs(
-    components: VarianceComponents,
-    cost: Cost | Sequence[Cost] | None = None,
-    *,
-    questions: Sequence[int] = (50, 100, 200, 500, 1000, 2000),
-    variants: Sequence[int] = (1,),
-    generations: Sequence[int] = (1, 2, 5, 10, 20, 50),
-    level: float = 0.95,
-    power: float = POWER,
-    assurance: float | None = ASSURANCE,
-) -> StudyPlan:
-    """Tabulate the errors and costs of every combination of these numbers, where questions change slowest.
-
-    Parameters
-    ----------
-    components, cost, level, power, assurance
-        As for `plan`.
-    questions, variants, generations
-        Numbers to combine, each 1 or more.
-
-    Returns
-    -------
-    StudyPlan
-        One row per combination, without a best design.
-
-    Examples
-    --------
-    >>> components = VarianceComponents(question=0.04, generation=0.16)
-    >>> tabulate_designs(components, questions=[100, 400], generations=[1, 4]).se.round(4).tolist()
-    [0.0447, 0.0283, 0.0224, 0.0141]
-    """
-    axes = np.meshgrid(*map(np.asarray, (questions, variants, generations)), indexing="ij")
-    N, S, K = (axis.ravel() for axis in axes)
-    costs, remarks = _cost_of_each_model(cost, components), [""] * len(N)
-    table = _tabulate(components, costs, (N, S, K), level, power, assurance, "", remarks)
-    return replace(table, assurance=0.5 if assurance is None or not components.uncertain else assurance)
 
 
 def _tabulate(

@@ -26,7 +26,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from howsure.errors import InputError
@@ -39,8 +39,6 @@ __all__ = [
     "assurance_quantile",
     "check_range",
     "detectable_difference",
-    "level_of",
-    "power_of",
     "se_for_detecting",
     "se_for_width",
 ]
@@ -227,25 +225,6 @@ class VarianceComponents:
         N = _smallest(self._per_question(K, S), self.variant / S - self._population_term, se)
         return np.where(self.population < N, np.inf, N)
 
-    def generations_for(self, se: ArrayLike, n_questions: ArrayLike, n_variants: ArrayLike = 1) -> FloatArray:
-        """Return the smallest K with a standard error of at most `se`; inf where no K suffices, NaN where unknown."""
-        N, S = (
-            check_range("n_questions", n_questions, 1, self.population),
-            check_range("n_variants", n_variants, 1, math.inf),
-        )
-        K = _smallest(self.generation / (N * S), self.variance(N, np.inf, S), se)
-        return np.where(self._reached(se, N, 1, S), 1.0, K)
-
-    def variants_for(self, se: ArrayLike, n_questions: ArrayLike, n_generations: ArrayLike = 1) -> FloatArray:
-        """Return the smallest S with a standard error of at most `se`; inf where no S suffices, NaN where unknown."""
-        N, K = (
-            check_range("n_questions", n_questions, 1, self.population),
-            check_range("n_generations", n_generations, 1, np.inf),
-        )
-        divided = self.variant + self._cell(K) / N
-        S = _smallest(divided, self._data(N), se)
-        return np.where(self._reached(se, N, K, 1), 1.0, S)
-
     def _errors(self, K: FloatArray, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return Var(vQ), Cov(vQ, ve)/(S K) and Var(vQS + ve/K)/S^2, the errors of the terms that fall with N."""
         if self.has_variants:
@@ -315,11 +294,6 @@ class VarianceComponents:
         """Return vQ/N - vQ/N_all + fixed, where the difference is exactly 0 for N = N_all."""
         return self.question * (1 - N / self.population) / N + self.fixed
 
-    def _reached(self, se: ArrayLike, N: FloatArray, K: ArrayLike, S: ArrayLike) -> NDArray[np.bool_]:
-        """Return whether the design reaches `se`; for single generations also known without separate components."""
-        reached: NDArray[np.bool_] = self.variance(N, K, S) <= np.square(np.asarray(se, float)) * (1 + _ROUNDING)
-        return reached
-
     def _per_question(self, K: FloatArray, S: FloatArray) -> FloatArray:
         """Return P, N times the terms of the variance that fall with N."""
         split = self.question + self._cell(K) / S
@@ -379,35 +353,6 @@ def se_for_width(width: ArrayLike, *, level: float = 0.95) -> FloatArray:
     """Return the largest standard error with which the normal interval is at most `width` wide, low to high."""
     needed: FloatArray = check_range("width", width, 0, math.inf) / (2 * special.ndtri((1 + _level(level)) / 2))
     return needed
-
-
-def power_of(difference: ArrayLike, se: ArrayLike, *, level: float = 0.95) -> FloatArray:
-    """Return the power of a two-sided normal test at `level` for a true `difference`, in the broadcast shape.
-
-    Both tails are counted. This is a public function that no other one calls.
-
-    Examples
-    --------
-    >>> power_of([0, 0.028], 0.01).round(2).tolist()
-    [0.05, 0.8]
-    """
-    z = special.ndtri((1 + _level(level)) / 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.abs(np.asarray(difference, float)) / check_range("se", se, 0, math.inf)
-    chance: FloatArray = special.ndtr(shift - z) + special.ndtr(-shift - z)
-    return chance
-
-
-def level_of(difference: ArrayLike, se: ArrayLike, *, power: float = POWER) -> FloatArray:
-    """Return the highest level 1 - alpha at which `difference` is detected with probability `power`; NaN if none.
-
-    This is a public function that no other one calls.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.abs(np.asarray(difference, float)) / check_range("se", se, 0, math.inf)
-    z = shift - special.ndtri(_power(power))
-    level: FloatArray = np.where(z > 0, 2 * special.ndtr(np.maximum(z, 0)) - 1, np.nan)
-    return level
 
 
 def check_range(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:

@@ -26,7 +26,7 @@ from howsure.stats.prompts.prompt_agreement import (
     estimate_concordance,
     estimate_prompt_consistency,
 )
-from howsure.stats.prompts.prompteval import PromptEval, draw_balanced_cells, prompteval
+from howsure.stats.prompts.prompteval import PromptEval, prompteval
 from howsure.stats.prompts.rank_flips import RankFlips, estimate_rank_flips
 from howsure.stats.prompts.sample_size import (
     ProxyCheck,
@@ -60,7 +60,6 @@ __all__ = [
     "VariantAnswers",
     "VariantSummary",
     "check_proxy",
-    "draw_balanced_cells",
     "estimate_components",
     "estimate_concordance",
     "estimate_dimension_shares",

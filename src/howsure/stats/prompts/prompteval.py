@@ -29,7 +29,7 @@ from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.prompts.components import estimate_components
 from howsure.stats.scores import make_beta_grid
 
-__all__ = ["PromptEval", "draw_balanced_cells", "prompteval"]
+__all__ = ["PromptEval", "prompteval"]
 
 #: Largest number of Newton steps.
 _MAX_STEPS = 50
@@ -127,7 +127,7 @@ def prompteval(
     Parameters
     ----------
     cube
-        Scores in [0, 1] of a sample of the cells; the default prompt is left out. `draw_balanced_cells` chooses cells.
+        Scores in [0, 1] of a sample of the cells; the default prompt is left out.
     quantiles
         Probabilities from 0 to 1.
     penalty
@@ -171,7 +171,7 @@ def prompteval(
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> n = np.broadcast_to(draw_balanced_cells(40, 10, 200).astype(int), (1, 40, 10))
+    >>> n = np.broadcast_to((np.arange(40)[:, None] + np.arange(10)) % 2, (1, 40, 10))
     >>> y = rng.binomial(n, 0.7).astype(float)
     >>> cube = Cube("demo", ("a",), tuple(map(str, range(40))), tuple(map(str, range(10))), n, y, y)
     >>> result = prompteval(cube, quantiles=(0.1, 0.9))
@@ -309,45 +309,3 @@ def _fit(n: FloatArray, y: FloatArray, of_prompts: FloatArray, of_questions: Flo
             break
     chance: FloatArray = special.expit(mu[:, None, None] + theta[:, None, :] + beta[:, :, None])
     return chance
-
-
-def draw_balanced_cells(
-    n_questions: int, n_variants: int, budget: int, *, rng: np.random.Generator | int = 0
-) -> NDArray[np.bool_]:
-    """Choose `budget` cells at random, spread evenly over questions and over variants, shape (N, S).
-
-    Parameters
-    ----------
-    n_questions, n_variants
-        Numbers N and S.
-    budget
-        Number of cells, from 0 to N S.
-    rng
-        Generator, or seed, of the choice.
-
-    Returns
-    -------
-    numpy.ndarray
-        Whether each cell is chosen; numbers of cells of two questions, or of two variants, differ by at most one.
-
-    Raises
-    ------
-    InputError
-        Where the budget is out of range.
-
-    Examples
-    --------
-    >>> cells = draw_balanced_cells(6, 4, 12)
-    >>> cells.sum(axis=0).tolist(), cells.sum(axis=1).tolist()
-    ([3, 3, 3, 3], [2, 2, 2, 2, 2, 2])
-    """
-    if not 0 <= budget <= n_questions * n_variants:
-        remedy = f"allowed: from 0 to {n_questions * n_variants}"
-        raise InputError(f"budget is {budget!r}", where="balanced_cells", remedy=remedy)
-    generator = np.random.default_rng(rng)
-    i = np.arange(budget)
-    # along diagonals of the table: after lcm(N, S) steps the next diagonal begins
-    period = int(np.lcm(n_questions, n_variants))
-    cells = np.zeros((n_questions, n_variants), dtype=bool)
-    cells[i % n_questions, (i + i // period) % n_variants] = True
-    return cells[generator.permutation(n_questions)][:, generator.permutation(n_variants)]

@@ -10,11 +10,9 @@ adaptive_allocation   more generations for questions whose answers vary, and unb
 
 from howsure.stats.sequential.adaptive_allocation import (
     Allocation,
-    StagedScores,
     allocate_generations,
     estimate_question_sd,
     merge_stages,
-    score_stages,
     score_variance,
 )
 from howsure.stats.sequential.confidence_sequences import (
@@ -32,7 +30,6 @@ __all__ = [
     "VARIANCE_FLOOR",
     "Allocation",
     "ConfidenceSequence",
-    "StagedScores",
     "StoppingDecision",
     "allocate_generations",
     "check_fixed_reference",
@@ -42,6 +39,5 @@ __all__ = [
     "estimate_question_sd",
     "merge_stages",
     "required_rounds",
-    "score_stages",
     "score_variance",
 ]

@@ -9,8 +9,7 @@ the Beta distribution of difficulties fitted to all questions of the model: the 
 Plain means over adaptive counts are biased: a question that starts with 5 of 5 gets few further generations and keeps
 its mean of 1.0, while one that starts with 4 of 5 gets many. On math500 this moved scores by up to 4 standard errors,
 and the squared error was up to 10 times that of an even allocation. By default, an allocation is therefore a stage of
-at least one generation per question. `score_stages` combines the stages with one weight per stage, which is unbiased;
-`merge_stages` returns cells of all stages for all other statistics.
+at least one generation per question. `merge_stages` combines the stages with one weight per stage, which is unbiased.
 """
 
 from __future__ import annotations
@@ -31,18 +30,15 @@ from howsure.stats.core.claims import (
     DeviationMethod,
     check_choice,
 )
-from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats import align_runs
 from howsure.stats.scores import fill_within_variances, fit_beta
 
 __all__ = [
     "Allocation",
-    "StagedScores",
     "allocate_generations",
     "estimate_question_sd",
     "merge_stages",
-    "score_stages",
     "score_variance",
 ]
 
@@ -118,7 +114,7 @@ def allocate_generations(
         models' squared errors, which for two models is the squared error of their difference.
     design
         `"stage"`: every question gets at least one generation, the others in proportion to its standard deviation; for
-        `score_stages`. `"fill"`: minimises sum v_q/k_q of the previous and the new generations together; for plain
+        `merge_stages`. `"fill"`: minimises sum v_q/k_q of the previous and the new generations together; for plain
         means, which are unbiased only if `sd` is not estimated from the same generations.
     method
         Estimator of the standard deviation of a question, as in `estimate_question_sd`.
@@ -296,145 +292,6 @@ def _combined_variance(v: FloatArray, results: Sequence[IntArray]) -> FloatArray
         return np.where(np.all(np.isnan(precision), axis=0), np.nan, 1 / total)
 
 
-@dataclass(frozen=True, eq=False)
-class StagedScores(Result):
-    """Scores on these questions from stages whose counts may depend on earlier answers; arrays have shape (M,).
-
-    Attributes
-    ----------
-    benchmark, models
-        Name of the benchmark, and the M names.
-    n_questions, n_generations
-        Number of questions, and number of generations in the stages that count.
-    weights
-        Weight of each stage, shape (S, M); 0 where the stage does not have every question.
-    score, variance
-        Weighted mean of the scores of the stages, and its squared standard error.
-    unit
-        Whether scores are in [0, 1].
-    level
-        Default level of the intervals.
-    reasons
-        Note on each model.
-
-    Examples
-    --------
-    >>> first = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1], [1, 0]]])
-    >>> more = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1], [1, 0, 0]]])
-    >>> result = score_stages([first, more])
-    >>> result.models, result.score.round(2).tolist()
-    (('a',), [0.71])
-    """
-
-    benchmark: str
-    models: tuple[str, ...]
-    n_questions: int
-    n_generations: IntArray
-    weights: FloatArray
-    score: FloatArray
-    variance: FloatArray
-    unit: bool
-    level: float = 0.95
-    reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
-
-    def interval(self, level: float | None = None) -> Interval:
-        """Return the normal interval of each score at a level in (0, 1); None: that of the result."""
-        return interval(
-            self.score,
-            np.sqrt(self.variance),
-            self.n_questions,
-            level=self.level if level is None else level,
-            method="clt",
-            bounds=(0.0, 1.0) if self.unit else None,
-        )
-
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        rows, between = len(self.models), self.interval()
-        return {
-            "benchmark": np.full(rows, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_questions": np.full(rows, self.n_questions),
-            "n_generations": self.n_generations,
-            "score": self.score,
-            "se": np.sqrt(self.variance),
-            "low": between.low,
-            "high": between.high,
-            "level": np.full(rows, self.level),
-            "claim": np.full(rows, "these-questions", dtype=object),
-            "note": self.reasons,
-        }
-
-
-def score_stages(results: Sequence[Cells], *, level: float = 0.95) -> StagedScores:
-    """Compute scores on these questions from stages whose numbers of generations depend on earlier stages.
-
-    Parameters
-    ----------
-    results
-        Results of the first round and of each allocation after it, separately. A stage counts for a model if it has all
-        questions.
-    level
-        Default level of the intervals, in (0, 1).
-
-    Returns
-    -------
-    StagedScores
-
-    Raises
-    ------
-    InputError
-        Where there is no question.
-
-    Notes
-    -----
-    Within a stage, the numbers of generations are fixed before its first answer, so that the mean of its question means
-    is unbiased. The weight of a stage is proportional to 1 / sum_q (v_q / k_q), which hardly depends on the answers to
-    one question; v_q is that of `estimate_question_sd` from all stages. On 16 models of math500, with stages that
-    double the number of generations, 95 % intervals cover 94 to 96 %, and the squared error of an even allocation is
-    1.09, 1.17 and 1.28 times as large at 10, 20 and 50 generations per question; with known v_q 1.67 times
-    (bench/allocation.py). This is a public function that no other one calls; `merge_stages` is for general use.
-
-    Examples
-    --------
-    >>> first = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1, 1], [1, 0]]])
-    >>> more = Cells.from_scores("demo", ["a"], ["sure", "torn"], [[[1], [1, 0, 0]]])
-    >>> score_stages([first, more]).score.round(2).tolist()
-    [0.71]
-    """
-    cells, each = align_runs(results)
-    if not cells.questions:
-        raise InputError("no question", where=cells.benchmark)
-    v = estimate_question_sd(cells) ** 2
-    precision = 1 / np.array([score_variance(v, stage.n) for stage in each])  # NaN where a question is missing
-    counts = np.isfinite(precision)
-    means = np.array([np.where(stage.answered, stage.mean, 0).mean(axis=1) for stage in each])
-    total = np.sum(precision, axis=0, where=counts)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weights = np.where(counts, precision, 0) / total
-        variance = 1 / total
-    reached = np.any(counts, axis=0)
-    return StagedScores(
-        benchmark=cells.benchmark,
-        models=cells.models,
-        n_questions=len(cells.questions),
-        n_generations=np.sum(
-            [np.where(c, stage.n.sum(axis=1), 0) for c, stage in zip(counts, each, strict=True)], axis=0
-        ),
-        weights=weights,
-        score=np.sum(weights * means, axis=0),
-        variance=np.where(reached, variance, np.nan),
-        unit=cells.unit,
-        level=level,
-        reasons=notes(
-            {
-                "no stage has every question": ~reached,
-                "stages without every question are left out": reached & ~np.all(counts, axis=0),
-            }
-        ),
-    )
-
-
 def merge_stages(results: Sequence[Cells]) -> Cells:
     """Merge stages into cells with unbiased question means and correct standard errors.
 
@@ -455,8 +312,8 @@ def merge_stages(results: Sequence[Cells]) -> Cells:
     of generations, so that scores of 0 and 1 keep their range. Pooled generations would be biased, because the number
     of generations of a question depends on its earlier answers.
 
-    w_s, as in `score_stages`, is proportional to 1 / sum_q (v_q / k_qs) over the questions with all stages. The squared
-    error
+    w_s is proportional to 1 / sum_q (v_q / k_qs) over the questions with all stages. Within a stage the numbers of
+    generations are fixed before its first answer, so that the mean of its question means is unbiased. The squared error
     of m_q is e_q = sum_s w_s^2 v_qs / k_qs, where v_qs is the variance within stage s alone, which given the stages
     before does not depend on k_qs; for a single generation the square of its distance from their mean, on average a
     little too much. One variance for all stages would be small just where k_qs was made small: it understates SE^2.
