@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from howsure.rescoring.agreement import AgreementCounter, build_agreement
+from howsure.rescoring.agreement import Agreement, AgreementCounter
 from howsure.store.scorer_files import RescoredRow
 
 
@@ -30,10 +30,10 @@ def tally_of(rows, examples=5):
 def test_kappa_of_the_printed_example():
     pairs = [(1.0, 1.0)] * 20 + [(1.0, 0.0)] * 5 + [(0.0, 1.0)] * 10 + [(0.0, 0.0)] * 15
     tally = tally_of([(f"q{i}", *pair) for i, pair in enumerate(pairs)])
-    found = build_agreement("b", "s@1", {"m": tally})
-    assert found.kappa[0] == pytest.approx(0.4)
-    assert [int(x[0]) for x in (found.n_both, found.n_agree, found.only_ours, found.only_theirs)] == [50, 35, 5, 10]
-    assert found.agreement[0] == pytest.approx(0.7)
+    found = Agreement("b", "s@1", {"m": tally})
+    assert found["kappa"][0] == pytest.approx(0.4)
+    assert [int(found[x][0]) for x in ("n_both", "n_agree", "only_ours", "only_theirs")] == [50, 35, 5, 10]
+    assert found["agreement"][0] == pytest.approx(0.7)
 
 
 def test_kappa_of_independent_scores_is_exactly_0():
@@ -88,7 +88,7 @@ def test_rows_without_one_of_the_scores_are_counted_and_not_compared():
     tally.add(ours(None), 1.0, None, "t", "c")
     tally.add(ours(1.0), None, None, "t", "c")
     tally.add(ours(0.0, answer=None), None, None, "t", "c")
-    found = build_agreement("b", "s@1", {"m": tally})
+    found = Agreement("b", "s@1", {"m": tally})
     columns = found.columns()
     assert [int(columns[name][0]) for name in ("n_scored", "n_unread", "n_missing", "n_both")] == [2, 1, 1, 0]
     for name in ("agreement", "agreement_low", "agreement_high", "kappa"):
@@ -106,7 +106,7 @@ def test_rows_that_cannot_be_scored_say_why_in_a_note():
         for i, fault in enumerate(faults):
             said = ours(None, f"q{i}", model=name)._replace(error=fault, status="error")
             tallies[name].add(said, 1.0, None, "t", "c")
-    found = build_agreement("b", "s@1", tallies)
+    found = Agreement("b", "s@1", tallies)
     assert found.columns()["note"].tolist() == [
         "rows are missing, the first of question q0: scoring: a, b",
         "rows are missing, the first of question q0: scoring: c",
@@ -117,17 +117,17 @@ def test_rows_that_cannot_be_scored_say_why_in_a_note():
 
 def test_partial_scores_agree_where_they_are_equal_and_have_no_kappa():
     tally = tally_of([("q1", 0.5, 0.5), ("q2", 0.5, 0.25), ("q3", 1.0, 0.1 + 0.9), ("q4", 0.2, 0.9)])
-    found = build_agreement("b", "s@1", {"m": tally})
-    assert [int(x[0]) for x in (found.n_agree, found.only_ours, found.only_theirs)] == [2, 1, 1]
-    assert math.isnan(found.kappa[0])
+    found = Agreement("b", "s@1", {"m": tally})
+    assert [int(found[x][0]) for x in ("n_agree", "only_ours", "only_theirs")] == [2, 1, 1]
+    assert math.isnan(found["kappa"][0])
     assert found.columns()["note"][0] == "kappa is for scores of 0 and 1, of which both occur"
 
 
 def test_all_alike_has_no_kappa_and_one_question_no_interval():
     tally = tally_of([("q", 1.0, 1.0), ("q", 1.0, 1.0), ("q", 1.0, 1.0)])
-    found = build_agreement("b", "s@1", {"m": tally})
-    assert math.isnan(found.kappa[0])
-    assert math.isnan(found.low[0])
+    found = Agreement("b", "s@1", {"m": tally})
+    assert math.isnan(found["kappa"][0])
+    assert math.isnan(found["agreement_low"][0])
     assert "one question with several rows: no interval" in found.columns()["note"][0]
 
 
@@ -137,7 +137,7 @@ def test_examples_are_the_first_of_each_kind_and_fit_a_line():
         kind = i % 3
         mine = ours(float(kind == 0), f"q{i}", answer=None if kind == 2 else "a")
         tally.add(mine, float(kind != 0), None, "the\ntarget", f"start {i}\n" + "x" * 5000 + " end")
-    found = build_agreement("b", "s@1", {"m": tally}).disagreements.columns()
+    found = Agreement("b", "s@1", {"m": tally}).disagreements.columns()
     assert list(zip(found["question"], found["kind"], strict=True)) == [
         ("q0", "only ours"),
         ("q1", "only theirs"),
@@ -155,10 +155,10 @@ def test_examples_are_the_first_of_each_kind_and_fit_a_line():
 
 def test_frames_and_tables_of_several_models():
     each = {name: tally_of([("q1", 1.0, 1.0), ("q2", 0.0, score)]) for name, score in (("x", 0.0), ("y", 1.0))}
-    found = build_agreement("b", "s@1", each, level=0.9)
+    found = Agreement("b", "s@1", each, level=0.9)
     frame = found.to_frame()
     assert list(frame["model"]) == ["x", "y"]
     assert list(frame["n_agree"]) == [2, 1]
     assert set(frame["level"]) == {0.9}
     assert len(found.disagreements.to_frame()) == 1
-    assert str(build_agreement("b", "s@1", {"x": each["x"]}).disagreements) == "no rows"
+    assert str(Agreement("b", "s@1", {"x": each["x"]}).disagreements) == "no rows"

@@ -25,7 +25,6 @@ RIGHT = {
     "1. The code:\n   ```python\n   def f(x):\n       return [x, x]\n   ```": "code block",
     f"Here is the code: ```python\n{WHOLE}```": "code block",
     f"```python\n{WHOLE}```\r\n".replace("\n", "\r\n").replace("\r\r", "\r"): "code block",
-    f"<think>```python\ndef f(x): return 1\n```</think>\n```python\n{WHOLE}```": "code block",
     f"First try:\n```python\ndef f(x): return x\n```\nBetter:\n```python\n{WHOLE}```": "code block",
     f"```python\n{WHOLE}```\nUse it so:\n```python\nprint(f(3))\n```\n```bash\npip install f\n```": "code block",
     f"```python\n{WHOLE}```\nOutput:\n```text\ndef f(x): no\n```": "code block",
@@ -52,7 +51,7 @@ def test_code_is_found_and_runs(completion):
 
 @pytest.mark.parametrize(
     ("completion", "rule"),
-    [("", "empty"), (" \n ", "empty"), ("<think>def f(x): return", "empty"), ("I cannot help with that.", "no code")],
+    [("", "empty"), (" \n ", "empty"), ("I cannot help with that.", "no code")],
 )
 def test_what_is_no_code(completion, rule):
     assert extract_code(completion, ["f"]) == (None, rule)
@@ -78,7 +77,6 @@ def test_defined_names():
         ("[THOUGHT]f adds[/THOUGHT]\n[ANSWER]\nassert f(17) == 18\n[/ANSWER]", "f(17) == 18"),
         ("```python\nassert f('x') == 'xx'\n```", "f('x') == 'xx'"),
         ("Answer:\n```python\n'xx'\n```", "'xx'"),
-        ("<think>Answer: 3</think>Answer: 4", "4"),
         ("So f(2) returns 4:\nf(2) == 4", "f(2) == 4"),
         ("Answer: f(1, key='v')", "f(1, key='v')"),
         ("", None),

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import interval
-from howsure.stats.core.results import Columns, Result, Results, notes
+from howsure.stats.core.results import Columns, Result, Results, make_columns, notes
 from howsure.stats.scores import wilson
 from howsure.store.scorer_files import RescoredRow
 
-__all__ = ["Agreement", "AgreementCounter", "Agreements", "Disagreement", "Disagreements", "build_agreement"]
+__all__ = ["Agreement", "AgreementCounter", "Agreements"]
 
 #: Largest difference of two scores that count as equal.
 TOLERANCE = 1e-9
@@ -35,19 +35,11 @@ _COMPARING = frozenset(
         *("only_ours", "only_theirs", "kappa", "level"),
     }
 )
+_COUNTS = ("n_scored", "n_unread", "n_missing", "n_both", "n_agree", "only_ours", "only_theirs")
 
 
 class Disagreement(NamedTuple):
-    """One row with two different scores.
-
-    Examples
-    --------
-    >>> counter = AgreementCounter(examples=5)
-    >>> row = RescoredRow("sums", "m", "q1", "default", 1, score=1.0, answer="4", rule="number")
-    >>> counter.add(row, 0.0, "5", "4", "So 4, not 5.")
-    >>> counter.examples[0].kind, counter.examples[0].their_answer
-    ('only ours', '5')
-    """
+    """One row with two different scores."""
 
     model: str
     question: str
@@ -67,13 +59,7 @@ class Disagreement(NamedTuple):
 
 @dataclass(frozen=True)
 class Disagreements(Result):
-    """Examples of rows that two scorers score differently: the first ones of each kind and model of a benchmark.
-
-    Examples
-    --------
-    >>> Disagreements("sums", ()).columns()["model"].tolist()
-    []
-    """
+    """Examples of rows that two scorers score differently: the first ones of each kind and model of a benchmark."""
 
     benchmark: str
     examples: tuple[Disagreement, ...] = field(repr=False)
@@ -81,120 +67,10 @@ class Disagreements(Result):
     def columns(self) -> Columns:
         """Return the columns by name, with one row per example."""
         types = {"generation": np.int64, "their_score": np.float64, "our_score": np.float64}
-        columns: Columns = {"benchmark": np.full(len(self.examples), self.benchmark, dtype=object)}
+        columns = make_columns(len(self.examples), benchmark=self.benchmark)
         for name in Disagreement._fields:
             values = [getattr(example, name) for example in self.examples]
             columns[name] = np.array(values, dtype=types.get(name, object))
-        return columns
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement(Result):
-    """Agreement of a scorer with the scores of the run on one benchmark; arrays have shape (M,).
-
-    Attributes
-    ----------
-    scorer
-        NAME@VERSION of our scorer.
-    n_scored, n_unread, n_missing
-        Number of rows with a score of ours; of those without an answer among them, which score 0; of rows without a
-        score of ours.
-    mean_score
-        Mean of our scores over the rows, shape (M,); NaN without any. `howsure.score` has the errors of it.
-    low, high
-        Limits of the interval of `agreement`; their columns are `agreement_low` and `agreement_high`, because `low` and
-        `high` are those of a score elsewhere.
-    n_both, n_agree, only_ours, only_theirs
-        Number of rows with both scores; with equal scores; with a larger score of ours; with a smaller one. For scores
-        of 0 and 1 the last two are the rows where only ours is right, and only theirs.
-
-    Examples
-    --------
-    >>> counter = AgreementCounter(examples=5)
-    >>> row = RescoredRow("sums", "m", "q1", "default", 1, score=1.0, answer="4", rule="number")
-    >>> counter.add(row, 1.0, "4", "4", "So 4.")
-    >>> build_agreement("sums", "numeric@1", {"m": counter}).agreement.tolist()
-    [1.0]
-    """
-
-    benchmark: str
-    models: tuple[str, ...]
-    scorer: str
-    n_scored: IntArray
-    n_unread: IntArray
-    n_missing: IntArray
-    mean_score: FloatArray
-    n_both: IntArray
-    n_agree: IntArray
-    agreement: FloatArray
-    low: FloatArray
-    high: FloatArray
-    only_ours: IntArray
-    only_theirs: IntArray
-    kappa: FloatArray
-    reasons: tuple[str, ...]
-    """The question of the first row of each model without a score of ours, and the reason; empty where all have one."""
-    disagreements: Disagreements = field(repr=False)
-    level: float = 0.95
-
-    def columns(self) -> Columns:
-        """Return the columns by name, with one row per model."""
-        rows = len(self.models)
-        return {
-            "benchmark": np.full(rows, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "scorer": np.full(rows, self.scorer, dtype=object),
-            "n_scored": self.n_scored,
-            "n_unread": self.n_unread,
-            "n_missing": self.n_missing,
-            "mean_score": self.mean_score,
-            "n_both": self.n_both,
-            "n_agree": self.n_agree,
-            "agreement": self.agreement,
-            "agreement_low": self.low,
-            "agreement_high": self.high,
-            "only_ours": self.only_ours,
-            "only_theirs": self.only_theirs,
-            "kappa": self.kappa,
-            "level": np.full(rows, self.level),
-            "note": notes(
-                {
-                    "no row was scored before, so there is no agreement": (self.n_both == 0) & (self.n_scored > 0),
-                    "one question with several rows: no interval": (self.n_both > 0) & np.isnan(self.low),
-                    "kappa is for scores of 0 and 1, of which both occur": (self.n_both > 0) & np.isnan(self.kappa),
-                    **{
-                        f"rows are missing, the first {reason.replace(';', ',')}": np.array(self.reasons) == reason
-                        for reason in list(dict.fromkeys(filter(None, self.reasons)))[:MAX_REASONS]
-                    },
-                }
-            ),
-        }
-
-
-@dataclass(frozen=True)
-class Agreements(Results):
-    """The agreement on several benchmarks; the printed table compares nothing where nothing had a score before.
-
-    Examples
-    --------
-    >>> counter = AgreementCounter(examples=5)
-    >>> counter.add(RescoredRow("sums", "m", "q1", "default", 1, score=1.0, answer="4"), None, None, "4", "So 4.")
-    >>> print(Agreements((build_agreement("sums", "numeric@1", {"m": counter}),)))
-    benchmark   sums
-    model       m
-    scorer      numeric@1
-    n_scored    1
-    n_unread    0
-    n_missing   0
-    mean_score  1.0000
-    no row was scored before, so there is no agreement
-    """
-
-    def text_columns(self) -> Columns:
-        """Return the columns of the printed table: without those of a comparison where nothing was scored before."""
-        columns = self._columns
-        if not columns["n_both"].any():
-            columns = {name: values for name, values in columns.items() if name not in _COMPARING}
         return columns
 
 
@@ -206,7 +82,7 @@ class AgreementCounter:
     >>> counter = AgreementCounter(examples=5)
     >>> row = RescoredRow("sums", "m", "q1", "default", 1, score=1.0, answer="4", rule="number")
     >>> counter.add(row, 0.0, "5", "4", "So 4, not 5.")
-    >>> counter.counts["both"], counter.counts["only ours"]
+    >>> counter.counts["n_both"], counter.counts["only_ours"]
     (1, 1)
     """
 
@@ -226,12 +102,12 @@ class AgreementCounter:
     ) -> None:
         """Count one row; answer, target and completion are those of the run, for the examples."""
         if ours.score is None:
-            self.counts["missing"] += 1
+            self.counts["n_missing"] += 1
             self.reason = self.reason or f"of question {ours.question}: {ours.error or 'no completion is kept'}"
             return
-        self.counts["scored"] += 1
+        self.counts["n_scored"] += 1
         self.total += ours.score
-        self.counts["unread"] += ours.answer is None
+        self.counts["n_unread"] += ours.answer is None
         if their_score is None:
             return
         if ours.question != self._question:
@@ -241,13 +117,13 @@ class AgreementCounter:
         self._n, self._n_agree = self._n + 1, self._n_agree + agree
         if {ours.score, their_score} <= {0.0, 1.0}:
             self._pairs[ours.score, their_score] += 1
-        self.counts["both"] += 1
+        self.counts["n_both"] += 1
         if agree:
-            self.counts["agree"] += 1
+            self.counts["n_agree"] += 1
             return
         larger = ours.score > their_score
         kind = "only ours" if larger else "only theirs, unread" if ours.answer is None else "only theirs"
-        self.counts[kind.partition(",")[0]] += 1
+        self.counts["only_ours" if larger else "only_theirs"] += 1
         self._kinds[kind] += 1
         if self._kinds[kind] <= self._max_examples:
             self.examples.append(
@@ -266,20 +142,20 @@ class AgreementCounter:
 
     def kappa(self) -> float:
         """Return Cohen's kappa; NaN where a score is neither 0 nor 1 or where chance alone would agree."""
-        total = self.counts["both"]
+        total = self.counts["n_both"]
         if not total or self._pairs.total() < total:
             return math.nan
         ours, theirs = (sum(n for pair, n in self._pairs.items() if pair[i] == 1) for i in (0, 1))
         # Whole numbers, so that a kappa of 0 is exactly 0.
         chance = ours * theirs + (total - ours) * (total - theirs)
         rest = total * total - chance
-        return (self.counts["agree"] * total - chance) / rest if rest else math.nan
+        return (self.counts["n_agree"] * total - chance) / rest if rest else math.nan
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the interval of the agreement; NaN if it cannot be computed."""
         self._end_question()
         questions, nn, na, aa = self._sums.tolist()
-        total, agree = self.counts["both"], self.counts["agree"]
+        total, agree = self.counts["n_both"], self.counts["n_agree"]
         if not total:
             return math.nan, math.nan
         if questions == total:
@@ -300,38 +176,116 @@ def _excerpt(text: str) -> str:
     return text if len(text) <= 2 * EXCERPT else f"{text[:EXCERPT]} … {text[-EXCERPT:]}"
 
 
-def build_agreement(
-    benchmark: str, scorer: str, counters: dict[str, AgreementCounter], *, level: float = 0.95
-) -> Agreement:
-    """Return the result of one benchmark from the counts of its models."""
-    each = list(counters.values())
+@dataclass(frozen=True, eq=False)
+class Agreement(Result):
+    """Agreement of a scorer with the scores of the run on one benchmark.
 
-    def count(name: str) -> IntArray:
-        return np.array([counter.counts[name] for counter in each], dtype=np.int64)
+    Its columns, with one row per model:
 
-    both, agree, n_scored = count("both"), count("agree"), count("scored")
-    limits = np.array([counter.interval(level) for counter in each]).reshape(len(each), 2)
-    with np.errstate(invalid="ignore"):
-        share = agree / np.where(both > 0, both, np.nan)
-        mean = np.array([counter.total for counter in each]) / np.where(n_scored > 0, n_scored, np.nan)
-    examples = tuple(example for counter in each for example in counter.examples)
-    return Agreement(
-        benchmark,
-        models=tuple(counters),
-        scorer=scorer,
-        n_scored=n_scored,
-        n_unread=count("unread"),
-        n_missing=count("missing"),
-        mean_score=mean,
-        n_both=both,
-        n_agree=agree,
-        agreement=share,
-        low=limits[:, 0],
-        high=limits[:, 1],
-        only_ours=count("only ours"),
-        only_theirs=count("only theirs"),
-        kappa=np.array([counter.kappa() for counter in each]),
-        reasons=tuple(counter.reason for counter in each),
-        disagreements=Disagreements(benchmark, examples),
-        level=level,
-    )
+    n_scored, n_unread, n_missing
+        Number of rows with a score of ours; of those without an answer among them, which score 0; of rows without a
+        score of ours.
+    mean_score
+        Mean of our scores over the rows; NaN without any. `howsure.score` has the errors of it.
+    n_both, n_agree, only_ours, only_theirs
+        Number of rows with both scores; with equal scores; with a larger score of ours; with a smaller one. For scores
+        of 0 and 1 the last two are the rows where only ours is right, and only theirs.
+    agreement, agreement_low, agreement_high, kappa
+        The share of equal scores, the limits of its interval, and Cohen's kappa.
+
+    Attributes
+    ----------
+    scorer
+        NAME@VERSION of our scorer.
+    counters
+        Mapping from each model to its counts.
+
+    Examples
+    --------
+    >>> counter = AgreementCounter(examples=5)
+    >>> row = RescoredRow("sums", "m", "q1", "default", 1, score=1.0, answer="4", rule="number")
+    >>> counter.add(row, 1.0, "4", "4", "So 4.")
+    >>> Agreement("sums", "numeric@1", {"m": counter})["agreement"].tolist()
+    [1.0]
+    """
+
+    benchmark: str
+    scorer: str
+    counters: Mapping[str, AgreementCounter] = field(repr=False)
+    level: float = 0.95
+
+    @property
+    def disagreements(self) -> Disagreements:
+        """Examples of rows with two different scores."""
+        return Disagreements(self.benchmark, tuple(one for each in self.counters.values() for one in each.examples))
+
+    def columns(self) -> Columns:
+        """Return the columns by name, with one row per model."""
+        each = list(self.counters.values())
+        limits = np.array([counter.interval(self.level) for counter in each]).reshape(len(each), 2)
+        counts = {name: np.array([counter.counts[name] for counter in each], dtype=np.int64) for name in _COUNTS}
+        both, n_scored = counts["n_both"], counts["n_scored"]
+        kappa = np.array([counter.kappa() for counter in each])
+        reasons = np.array([counter.reason for counter in each])
+        with np.errstate(invalid="ignore"):
+            share = counts["n_agree"] / np.where(both > 0, both, np.nan)
+            mean = np.array([counter.total for counter in each]) / np.where(n_scored > 0, n_scored, np.nan)
+        names = dict.fromkeys(filter(None, reasons.tolist()))
+        note = notes(
+            {
+                "no row was scored before, so there is no agreement": (both == 0) & (n_scored > 0),
+                "one question with several rows: no interval": (both > 0) & np.isnan(limits[:, 0]),
+                "kappa is for scores of 0 and 1, of which both occur": (both > 0) & np.isnan(kappa),
+                **{
+                    f"rows are missing, the first {reason.replace(';', ',')}": reasons == reason
+                    for reason in list(names)[:MAX_REASONS]
+                },
+            }
+        )
+        return make_columns(
+            len(each),
+            benchmark=self.benchmark,
+            model=tuple(self.counters),
+            scorer=self.scorer,
+            n_scored=n_scored,
+            n_unread=counts["n_unread"],
+            n_missing=counts["n_missing"],
+            mean_score=mean,
+            n_both=both,
+            n_agree=counts["n_agree"],
+            agreement=share,
+            agreement_low=limits[:, 0],
+            agreement_high=limits[:, 1],
+            only_ours=counts["only_ours"],
+            only_theirs=counts["only_theirs"],
+            kappa=kappa,
+            level=self.level,
+            note=note,
+        )
+
+
+@dataclass(frozen=True)
+class Agreements(Results):
+    """The agreement on several benchmarks; the printed table compares nothing where nothing had a score before.
+
+    Examples
+    --------
+    >>> counter = AgreementCounter(examples=5)
+    >>> counter.add(RescoredRow("sums", "m", "q1", "default", 1, score=1.0, answer="4"), None, None, "4", "So 4.")
+    >>> print(Agreements((Agreement("sums", "numeric@1", {"m": counter}),)))
+    benchmark   sums
+    model       m
+    scorer      numeric@1
+    n_scored    1
+    n_unread    0
+    n_missing   0
+    mean_score  1.0000
+    no row was scored before, so there is no agreement
+    """
+
+    def text_columns(self) -> Columns:
+        """Return the columns of the printed table: without those of a comparison where nothing was scored before."""
+        columns = self._columns
+        if not columns["n_both"].any():
+            columns = {name: values for name, values in columns.items() if name not in _COMPARING}
+        return columns

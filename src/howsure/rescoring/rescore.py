@@ -24,7 +24,7 @@ import msgspec
 
 from howsure.benchmarks.question import Benchmark
 from howsure.errors import InputError
-from howsure.rescoring.agreement import AgreementCounter, Agreements, build_agreement
+from howsure.rescoring.agreement import Agreement, AgreementCounter, Agreements
 from howsure.rescoring.choice_scorer import build_choice_scorer
 from howsure.rescoring.own_benchmark import build_lm_eval_scorer, build_own_scorer
 from howsure.rescoring.run_context import PromptIndex, RunContext
@@ -183,18 +183,16 @@ def rescore(
         When the folder is not a run, or cannot be read or written.
     """
     path = Path(path)
-    counters: defaultdict[str, dict[str, AgreementCounter]] = defaultdict(dict)
     scorer = build_run_scorer(spec, RunContext(path, benchmarks or {}, base))
     if targets is not None:
         scorer = _rename_corrected(scorer, targets)
     try:
         scorer.prepare()
-        with closing(_score_rows(path, scorer, counters, examples, targets or {})) as rows:
+        with closing(_score_rows(path, scorer, targets or {})) as rows:
             scorer_files.write_scores(path, scorer.name, scorer.version, rows, replaced=targets or (), clock=clock)
     finally:
         scorer.close()
-    column = f"{scorer.name}@{scorer.version}"
-    return Agreements(tuple(build_agreement(name, column, models, level=level) for name, models in counters.items()))
+    return compare_scores(path, f"{scorer.name}@{scorer.version}", level=level, examples=examples, targets=targets)
 
 
 def _rename_corrected(scorer: Scorer, targets: Mapping[tuple[str, str], str]) -> Scorer:
@@ -206,7 +204,14 @@ def _rename_corrected(scorer: Scorer, targets: Mapping[tuple[str, str], str]) ->
     return replace(scorer, name=f"{scorer.name}+corrected", version=f"{scorer.version}-{digest}")
 
 
-def compare_scores(path: Path, scorer: str, *, level: float = 0.95, examples: int = 5) -> Results:
+def compare_scores(
+    path: Path,
+    scorer: str,
+    *,
+    level: float = 0.95,
+    examples: int = 5,
+    targets: Mapping[tuple[str, str], str] | None = None,
+) -> Results:
     """Compare scores that were written beside the rows of a run folder with those of its rows.
 
     Parameters
@@ -215,7 +220,7 @@ def compare_scores(path: Path, scorer: str, *, level: float = 0.95, examples: in
         The run folder.
     scorer
         NAME@VERSION of the scores.
-    level, examples
+    level, examples, targets
         As for `rescore`.
 
     Returns
@@ -229,32 +234,26 @@ def compare_scores(path: Path, scorer: str, *, level: float = 0.95, examples: in
     scored = iterate_rows(scorer_files.stream_rows(path, columns, scorer))
     for ours, row in zip(scored, iterate_rows(stream(path, old_columns)), strict=True):
         counter = counters[row.benchmark].setdefault(row.model, AgreementCounter(examples))
-        counter.add(RescoredRow.copy(ours), row.score, row.answer, row.target or "", row.completion or "")
-    return Agreements(tuple(build_agreement(name, scorer, models, level=level) for name, models in counters.items()))
+        theirs = None if row.completion is None else row.score
+        target = (targets or {}).get((row.benchmark, row.question), row.target) or ""
+        counter.add(RescoredRow.copy(ours), theirs, row.answer, target, row.completion or "")
+    return Agreements(tuple(Agreement(name, scorer, models, level) for name, models in counters.items()))
 
 
 def _score_rows(
-    path: Path,
-    scorer: Scorer,
-    counters: defaultdict[str, dict[str, AgreementCounter]],
-    examples: int,
-    targets: Mapping[tuple[str, str], str],
+    path: Path, scorer: Scorer, targets: Mapping[tuple[str, str], str]
 ) -> Generator[RescoredRow, None, None]:
-    """Yield the new score of each row of a run, and count it; raise in the end if no row could be scored."""
+    """Yield the new score of each row of a run; raise in the end if no row could be scored."""
     prompts = PromptIndex(path)
-    any_scored, error = False, ""
+    any_row, any_scored, error = False, False, ""
     for batch in iterate_batches(stream(path, _COLUMNS)):
         rows = [_replace_target(row, targets) for row in batch] if targets else batch
         for row, new in zip(rows, _score_batch(scorer, rows, prompts), strict=True):
-            counter = counters[row.benchmark].get(row.model)
-            if counter is None:
-                counter = counters[row.benchmark][row.model] = AgreementCounter(examples)
-            old = None if row.completion is None else row.score
-            counter.add(new, old, row.answer, row.target or "", row.completion or "")
+            any_row = True
             any_scored = any_scored or (new.score is not None and row.completion is not None)
             error = error or (new.error or "")
             yield new
-    if not counters:
+    if not any_row:
         raise InputError("the run has no rows", where=str(path), remedy="give a folder with responses")
     if not any_scored:
         what = f"no row can be scored by {scorer.name}; {error or 'no completion is kept'}"

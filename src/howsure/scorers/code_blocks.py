@@ -6,23 +6,22 @@ The code is never run here; `ast.parse` decides what is Python.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from howsure.scorers.completion_text import split_thoughts
-
-__all__ = ["CodeAnswer", "defined_names", "extract_code", "extract_expression"]
+__all__ = ["CodeAnswer", "defined_names", "extract_code", "extract_expression", "parse_python"]
 
 #: Longest completion that is read, in characters; what is longer is cut.
 LONGEST = 200_000
 
 _FENCE = re.compile(r"^(?P<before>.*?)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#-]*)[^`\n]*$")
 _PYTHON = re.compile(r"(?:python|py|ipython|pycon)?[\d.]*", re.IGNORECASE)
-_CODE_LINE = re.compile(r"^(?:from|import|def|class|async def|@)\b|^@")
+_CODE_LINE = re.compile(r"^(?:(?:from|import|def|class|async def)\b|@|\w+ = )", re.MULTILINE)
 _MARKED = re.compile(r"\[(?:BEGIN|ANSWER|PYTHON)\](.*?)(?:\[/?(?:DONE|END|ANSWER|PYTHON)\]|\Z)", re.DOTALL)
-_ANSWER_LINE = re.compile(r"^[\s*_#>]*(?:final )?answer[*_]*\s*(?::|=|is)[*_]*\s*(.*)$", re.IGNORECASE | re.DOTALL)
+_ANSWER_LINE = re.compile(r"^[\s*_#>]*(?:final )?answer[*_]*\s*(?::|=|is)[*_]*\s*(.*)$", re.IGNORECASE)
 
 
 class CodeAnswer(NamedTuple):
@@ -38,7 +37,7 @@ def extract_code(completion: str, names: Sequence[str], prompt: str = "") -> Cod
     Parameters
     ----------
     completion
-        The completion; reasoning in tags is left out.
+        The completion, without thoughts.
     names
         Names that the tests use. Of several blocks the last one that defines one of them counts, with the blocks
         before it that define something else, such as a helper.
@@ -58,29 +57,23 @@ def extract_code(completion: str, names: Sequence[str], prompt: str = "") -> Cod
     >>> extract_code("    return x", ["f"], "def f(x):\n").code
     'def f(x):\n    return x'
     """
-    text = split_thoughts(completion[:LONGEST]).text.replace("\r\n", "\n")
+    text = completion[:LONGEST].replace("\r\n", "\n")
     if not text.strip():
         return CodeAnswer(None, "empty")
-    preamble = f"{prompt}\n\n" if prompt and _parse(prompt) is not None else ""
+    preamble = f"{prompt}\n\n" if prompt and parse_python(prompt) is not None else ""
     blocks = _find_blocks(text)
     if blocks:
-        return _read_blocks(blocks, names, prompt, preamble)
-    first_line = next(line for line in text.split("\n") if line.strip())
-    program = _continue(prompt, text) if prompt and first_line[0] in " \t" else None
-    complete = None if program is not None else _find_program(text, names)
-    if complete is not None:
-        return CodeAnswer(preamble + complete, "program")
-    if program is None and prompt:
-        program = _continue(prompt, text)
-    return CodeAnswer(None, "no code") if program is None else CodeAnswer(program, "continuation")
-
-
-def _read_blocks(blocks: Sequence[str], names: Sequence[str], prompt: str, preamble: str) -> CodeAnswer:
-    """Return the program of blocks: a whole one, the rest of the prompt's function, or all of them."""
-    chosen = _choose_block(blocks, names)
-    if chosen is None and prompt and (program := _continue(prompt, blocks[-1])) is not None:
-        return CodeAnswer(program, "continuation")
-    return CodeAnswer(preamble + ("\n\n".join(blocks) if chosen is None else chosen), "code block")
+        chosen = _choose_block(blocks, names)
+        if chosen is None and prompt and (program := _continue(prompt, blocks[-1])) is not None:
+            return CodeAnswer(program, "continuation")
+        return CodeAnswer(preamble + ("\n\n".join(blocks) if chosen is None else chosen), "code block")
+    start = _CODE_LINE.search(text)
+    is_indented = bool(prompt) and text.lstrip("\n")[0] in " \t"
+    whole = None if is_indented or start is None else _choose_block([text[start.start() :]], names)
+    if whole is not None:
+        return CodeAnswer(preamble + whole, "program")
+    program = _continue(prompt, text) if prompt else None
+    return CodeAnswer(program, "no code" if program is None else "continuation")
 
 
 def defined_names(code: str) -> list[str]:
@@ -89,7 +82,7 @@ def defined_names(code: str) -> list[str]:
     >>> defined_names("import re\ndef f(): pass\nx = y = 1"), defined_names("def f(")
     (['f', 'x', 'y'], [])
     """
-    tree = _parse(code)
+    tree = parse_python(code)
     names: list[str] = []
     for node in tree.body if tree else []:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -100,7 +93,7 @@ def defined_names(code: str) -> list[str]:
     return names
 
 
-def _parse(code: str) -> ast.Module | None:
+def parse_python(code: str) -> ast.Module | None:
     """Return the syntax tree of a program; None if it is no Python."""
     try:
         return ast.parse(code)
@@ -136,20 +129,15 @@ def _find_blocks(text: str) -> list[str]:
 
 def _choose_block(blocks: Sequence[str], names: Sequence[str]) -> str | None:
     """Return the last block that defines one of the names, after earlier blocks with helpers; None if none does."""
-    readable = [block if _parse(block) is not None else _cut_to_python(block) for block in blocks]
+    readable = [block if parse_python(block) is not None else _cut_to_python(block) for block in blocks]
     places = [i for i, block in enumerate(readable) if set(names) & set(defined_names(block))]
     if not places:
         return None
     place = places[-1]
-    helpers = [block for i, block in enumerate(readable[:place]) if i not in places and _defines_something(block)]
-    return "\n\n".join([*helpers, readable[place]])
-
-
-def _defines_something(code: str) -> bool:
-    """Return whether a program has a function, a class or an import at its top level."""
-    tree = _parse(code)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return tree is not None and any(isinstance(node, kinds) for node in tree.body)
+    trees = [parse_python(block) if i not in places else None for i, block in enumerate(readable[:place])]
+    is_helper = [tree is not None and any(isinstance(node, kinds) for node in tree.body) for tree in trees]
+    return "\n\n".join([*itertools.compress(readable, is_helper), readable[place]])
 
 
 def _cut_to_python(text: str) -> str:
@@ -165,23 +153,6 @@ def _cut_to_python(text: str) -> str:
         else:
             break
     return "\n".join(lines)
-
-
-def _find_program(text: str, names: Sequence[str]) -> str | None:
-    """Return the part of a text without fences that defines one of the names."""
-    if set(names) & set(defined_names(text)):
-        return text
-    lines = text.split("\n")
-    parts: list[str] = []
-    i = 0
-    while i < len(lines):
-        if _CODE_LINE.match(lines[i]) and (part := _cut_to_python("\n".join(lines[i:]))).strip():
-            parts.append(part)
-            i += part.count("\n") + 1
-        else:
-            i += 1
-    program = "\n\n".join(parts)
-    return program if set(names) & set(defined_names(program)) else None
 
 
 def _continue(prompt: str, text: str) -> str | None:
@@ -214,40 +185,24 @@ def extract_expression(completion: str, function: str) -> str | None:
     >>> extract_expression("[ANSWER]assert f(1) == 2[/ANSWER]", "f")
     'f(1) == 2'
     """
-    text = split_thoughts(completion[:LONGEST]).text.strip()
-    marked = _MARKED.findall(text)
-    places: list[str] = [*marked[-1:]]
+    text = completion[:LONGEST].strip()
     lines = text.split("\n")
-    for i in reversed(range(len(lines))):
-        if match := _ANSWER_LINE.match(lines[i]):
-            rest = "\n".join([match[1], *lines[i + 1 :]])
-            places += [rest, match[1]]
-            break
-    places += [*_find_blocks(text)[-1:], *[line for line in lines if f"{function}(" in line][-1:], *lines[-1:]]
-    for place in places:
-        if not place.strip():
-            continue
-        inner = _find_blocks(place)[-1:] or [place]
-        if (expression := _read_expression(inner[0])) is not None:
-            return expression
-    return None
+    answers = [i for i, line in enumerate(lines) if _ANSWER_LINE.match(line)]
+    places = _MARKED.findall(text)[-1:]
+    for i in answers[-1:]:
+        stated = _ANSWER_LINE.sub(r"\1", lines[i])
+        places += ["\n".join([stated, *lines[i + 1 :]]), stated]
+    places += [*_find_blocks(text)[-1:], *[line for line in lines if f"{function}(" in line][-1:], lines[-1]]
+    read = (_read_expression((_find_blocks(place) or [place])[-1]) for place in places)
+    return next((expression for expression in read if expression is not None), None)
 
 
 def _read_expression(text: str) -> str | None:
     """Return the last expression of a text, out of markup and without `assert`; None if there is none."""
-    bare = text.strip().strip("*").strip().removesuffix(".").strip()
-    for form in (
-        bare,
-        bare.strip("`").strip(),
-        *re.findall(r"`([^`\n]+)`", bare)[-1:],
-        bare.split("\n")[0].strip("`* "),
-    ):
-        tree = _parse(form)
-        if tree is None or not tree.body:
-            continue
-        statement = tree.body[-1]
-        if isinstance(statement, ast.Assert):
-            return ast.get_source_segment(form, statement.test)
-        if isinstance(statement, ast.Expr):
-            return ast.get_source_segment(form, statement.value)
+    bare = text.strip("*\n\t ").removesuffix(".").strip()
+    for form in (bare, bare.strip("` "), *re.findall(r"`([^`\n]+)`", bare)[-1:], bare.split("\n")[0].strip("`* ")):
+        tree = parse_python(form)
+        last = tree.body[-1] if tree is not None and tree.body else None
+        if isinstance(last, ast.Assert | ast.Expr):
+            return ast.get_source_segment(form, last.test if isinstance(last, ast.Assert) else last.value)
     return None

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from howsure.errors import InputError
 from howsure.sandbox.code_pool import CodeJob, CodePool
-from howsure.scorers.code_blocks import CodeAnswer, defined_names, extract_code, extract_expression
+from howsure.scorers.code_blocks import CodeAnswer, defined_names, extract_code, extract_expression, parse_python
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_items
 
@@ -126,7 +126,7 @@ def _parse_check(prompt: str, test: str, entry_point: str) -> CodeQuestion:
     """Return the question of a prompt that a function continues, with a test that defines `check`."""
     _require_python(test, "test")
     # The prompt without its body is a program only if its function has a documentation.
-    prelude = prompt if _is_python(prompt) else _keep_imports(prompt)
+    prelude = prompt if parse_python(prompt) else _keep_imports(prompt)
     tests = f"{test}\n\ncheck({entry_point})\n"
     return CodeQuestion((entry_point,), tests, prelude, lambda text: extract_code(text, [entry_point], prompt))
 
@@ -153,14 +153,13 @@ def _parse_assertion(content: Mapping[str, object], form: str) -> CodeQuestion:
     """Return the question of a function whose output, or input, the completion gives."""
     if not {"code", "input", "output"} <= content.keys():
         raise ValueError("the target lacks code, input or output")
-    code, given, output = (str(content[key]) for key in ("code", "input", "output"))
+    code, output = str(content["code"]), str(content["output"])  # any input with this output is right
     for name, text in (("code", code), ("output", output)):
         _require_python(text, name)
     if form == "output":
         tests = f"assert {_VALUE}() == ({output})"
         return CodeQuestion((_VALUE,), tests, "", lambda text: _write_value(text, _read_output))
     tests = f"args, kwargs = {_VALUE}()\n{_REQUIRE_PLAIN}\nassert f(*args, **kwargs) == ({output})"
-    del given  # any input with this output is right
     return CodeQuestion((_VALUE,), tests, code, lambda text: _write_value(text, _read_arguments))
 
 
@@ -198,7 +197,7 @@ def _read_arguments(expression: str) -> str | None:
         if isinstance(node, ast.Tuple) and not expression.startswith("("):
             arguments = ", ".join(map(ast.unparse, node.elts))
     call = f"(lambda *args, **kwargs: (args, kwargs))({arguments})"
-    return call if _is_python(call) else None
+    return call if parse_python(call) else None
 
 
 def _is_call(node: ast.expr) -> bool:
@@ -226,7 +225,7 @@ def _find_called(tests: str) -> Iterable[str]:
 
 def _keep_imports(code: str) -> str:
     """Return the imports at the top level of a program."""
-    if not _is_python(code):
+    if parse_python(code) is None:
         return "\n".join(line for line in code.split("\n") if line.startswith(("import ", "from ")))
     nodes = [node for node in ast.parse(code).body if isinstance(node, ast.Import | ast.ImportFrom)]
     return "\n".join(map(ast.unparse, nodes))
@@ -234,14 +233,5 @@ def _keep_imports(code: str) -> str:
 
 def _require_python(code: str, name: str) -> None:
     """Raise if a field of the target is no Python."""
-    if not _is_python(code):
+    if parse_python(code) is None:
         raise ValueError(f"{name} of the target is no Python")
-
-
-def _is_python(code: str) -> bool:
-    """Return whether a text is Python."""
-    try:
-        ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
