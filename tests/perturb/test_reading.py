@@ -82,7 +82,6 @@ READ = [
     (DIGITS, ["0.5", "1.5", "2.5", "3.5"], "The answer is 1.5", 1, "statement"),
     (list("!@#$"), CITIES, "The answer is !", 0, "statement"),
     (list("!@#$"), CITIES, "Paris!", 1, "last line"),
-    (list("αβγδ"), CITIES, "The answer is $\\beta$.", 1, "statement"),
     (A, CITIES, "Ｂ", 1, "last line"),
     (A, CITIES, "<think>The answer is B.</think>\nThe answer is C.", 2, "statement"),
     (A, CITIES, "So B? The answer is A\n</think>\n\nB", 1, "last line"),

@@ -41,7 +41,6 @@ CUT = CompletionContext(truncated=True)
         ("Thus 34 goals from 2012 to 2019.", ("34", "last sentence")),
         ("The answer is:\n\n3 * 2 = 6\n6 + 1 = 7", ("7", "last sentence")),
         ("The answer is 5 or 6.", (None, "several")),
-        ("The answer is x = 2 and y = 3.", (None, "several")),
         ("The answer is two thirds.", (None, "no number")),
         ("The answer is x.", (None, "no number")),
         ("The answer is 3x.", (None, "unreadable")),

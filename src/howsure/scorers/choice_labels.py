@@ -11,27 +11,15 @@ from howsure.scorers.language_words import OPTION_NOUNS
 
 __all__ = ["ChoicePatterns", "build_patterns", "fold_text"]
 
-_GREEK = {
-    name: chr(code)
-    for code in (*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA))
-    for name in [unicodedata.name(chr(code)).split()[-1].lower().replace("lamda", "lambda")]
-}
-_LATEX_GREEK = re.compile(r"\\(" + "|".join(sorted(_GREEK, key=len, reverse=True)) + r")(?![a-zA-Z])")
 _LATEX_WORD = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf|boxed)\s?\{([^{}]*)\}")
 _LATEX_SPACE = re.compile(r"\\[,;:! ()\[\]]|\{,\}|\\(?:left|right|displaystyle)\b|~")
 _ESCAPED = re.compile(r"\\([#$%&^~!@])")
 #: First of the characters that stand for labels that are signs.
 PRIVATE = 0xE000
-#: Longest phrase that may be a label with a noun before it, in characters.
-LONGEST_LABEL = 12
 #: Characters around a choice that do not change it.
 _LOOSE = " \t\n*_`\"'“”‘’$.,;:!?"
 _MARKUP = r"[\s*_\"'`$“”‘’«»「」]*"
 _NOUN = rf"(?:{'|'.join(sorted(OPTION_NOUNS, key=len, reverse=True))})"
-#: What may follow a label in languages with the verb behind it.
-_VERB_AFTER = r"(?:\s?(?:です|だ|입니다|이다|번|选项|項|है|हैं|হবে|ครับ|ค่ะ))?"
-#: Cyrillic letters that look like Latin ones.
-_LOOKALIKES = str.maketrans("АВСЕНІЈ", "ABCEHIJ")
 _JOINED = re.compile(r"\b(?:or|and)\b|/")
 #: The end of a phrase that may be the text of a choice.
 _PHRASE_END = re.compile(r"[.!?](?=[*_\"')\]]*(?:\s|$))|[,;]\s|\n|\s[-–—]\s|\s(?=because\b|since\b|as\b)")
@@ -43,15 +31,12 @@ _DENIED_BEFORE = re.compile(
 
 
 def remove_latex(text: str) -> str:
-    r"""Return a text without the commands of LaTeX around words, and with Greek letters as characters.
+    r"""Return a text without the commands of LaTeX around words.
 
-    >>> remove_latex(r"\text{(B)} \alpha")
-    '(B) α'
+    >>> remove_latex(r"\text{(B)}\;")
+    '(B)'
     """
-    if "\\" not in text:
-        return text
-    text = _LATEX_GREEK.sub(lambda match: _GREEK[match[1]], _LATEX_WORD.sub(r"\1", text))
-    return _ESCAPED.sub(r"\1", _LATEX_SPACE.sub("", text))
+    return _LATEX_SPACE.sub("", _LATEX_WORD.sub(r"\1", text)) if "\\" in text else text
 
 
 def fold_text(text: str) -> str:
@@ -78,14 +63,11 @@ class ChoicePatterns:
         self._compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
         texts = [fold_text(remove_latex(unicodedata.normalize("NFKC", choice))) for choice in choices]
         self.texts = {text: place for place, text in enumerate(texts) if text and texts.count(text) == 1}
-        squeezed = ["".join(text.split()) for text in texts]
-        self._squeezed = {text: i for i, text in enumerate(squeezed) if text and squeezed.count(text) == 1}
         self._longest_first = sorted(self.texts, key=len, reverse=True)
         #: Longest phrase that may be a label and a choice, in characters.
         self.longest = 2 * max(map(len, texts), default=0) + 100
         #: Indices of the labels that are the text of another choice.
         self.ambiguous = {place for place, name in enumerate(folded) if self.texts.get(name, place) != place}
-        self._with_labels = [text for text in texts if len(text) > 2 and self._marked.search(text.upper())]
 
     def _compile(self, one: str) -> None:
         """Compile the patterns of labels; `one` matches any label."""
@@ -94,14 +76,13 @@ class ChoicePatterns:
         noun = rf"{_MARKUP}(?:(?:the\s+)?{_NOUN}{_MARKUP}[:：=]?\s*)?{_MARKUP}"
         bare = rf"{noun}[(\[{{（]?{_MARKUP}(?P<label>{one})(?![.,]\d)"
         self._form = re.compile(
-            rf"(?:[•>#→⇒✅✔-]+\s+)?{bare}{_MARKUP}[)\]}}）]?{_MARKUP}{_VERB_AFTER}[\s.:,;!*_\"'`$”’)\]。]*",
+            rf"(?:[•>#→⇒✅✔-]+\s+)?{bare}{_MARKUP}[)\]}}）]?{_MARKUP}[\s.:,;!*_\"'`$”’)\]。]*",
             re.IGNORECASE,
         )
         self._leading = re.compile(
             rf"(?:[•>#→⇒✅✔*-]+\s+)?{bare}(?:{_MARKUP}[)\]}}.:：,]+|{_MARKUP}\s[-–—]\s|[*_]+\s|\s(?=\())[\s*_:.–—-]*(?P<rest>\S.*)",
             re.IGNORECASE | re.DOTALL,
         )
-        self._leading_bare = re.compile(rf"{bare}\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
         in_brackets = rf"[(\[]{_MARKUP}(?:{_NOUN}\s+)?(?P<label>{one}){_MARKUP}[)\]]"
         self._trailing = re.compile(rf"(?P<rest>.*\S){_MARKUP}{in_brackets}[\s.*_]*", re.DOTALL | re.IGNORECASE)
         ends = r"(?=[*_\"'`$”’]*(?:\s*$|[.,;:!?)\]]|\s+(?:and|or|nor|is|was|because|since|as|with|[-–—&|+])(?!\w)|/))"
@@ -115,7 +96,6 @@ class ChoicePatterns:
             rf"|\b(?i:option|choice|alternative|statement)\s+[*\"'(\[]*(?P<named>{label})|(?P<listed>{label})[.:)](?=\s)"
         )
         self._label = re.compile(one)
-        self.range = re.compile(rf"\(?(?:{one})\)?\s*(?:through|to|thru|[-–—])\s*\(?(?:{one})\)?(?!\w)")
 
     def mask(self, text: str) -> str:
         """Return a text in which labels that are signs are private characters, which no pattern takes for markup."""
@@ -126,7 +106,7 @@ class ChoicePatterns:
 
     def find_index(self, label: str) -> int | None:
         """Return the index of a label, in any case unless two labels differ in case only."""
-        label = unicodedata.normalize("NFKC", label).translate(_LOOKALIKES)
+        label = unicodedata.normalize("NFKC", label)
         return self._indices.get(label, self._folded_indices.get(label.casefold()))
 
     def read_phrase(self, phrase: str, *, expects_label: bool) -> tuple[int | None, str]:
@@ -134,9 +114,7 @@ class ChoicePatterns:
         if len(phrase) > self.longest:
             return None, "none"
         phrase = remove_latex(phrase if phrase.isascii() else unicodedata.normalize("NFKC", phrase))
-        if len(phrase.strip(_LOOSE)) < LONGEST_LABEL:
-            phrase = phrase.translate(_LOOKALIKES)
-        text = self._match_labelled(phrase)
+        text = self.match_text(phrase)
         if form := self._form.fullmatch(phrase):
             label = self.find_index(form["label"])
             is_marked = expects_label or len(phrase.strip(_LOOSE)) > len(form["label"])
@@ -144,29 +122,20 @@ class ChoicePatterns:
                 return label, "label"
             if label is not None:
                 return None, "ambiguous"
-        for pattern in (self._leading, self._trailing, self._leading_bare):
+        for pattern in (self._leading, self._trailing):
             if part := pattern.fullmatch(phrase):
                 label, rest = self.find_index(part["label"]), self.match_text(part["rest"])
                 if label is not None and (label == rest or (rest is None and self._begins(part["rest"], label))):
                     return label, "choice"
-                if label is not None and rest is not None and text is None and pattern is not self._leading_bare:
+                if label is not None and rest is not None and text is None:
                     return None, "contradiction"
         return (None, "none") if text is None else (text, "choice")
 
-    def _match_labelled(self, phrase: str) -> int | None:
-        """Return the index of the choice with this text, also behind its label where the text begins with another."""
-        head, _, tail = phrase.partition(" ")
-        own = self.match_text(tail)
-        is_own = own is not None and self.find_index(head.strip(f"()[]{_LOOSE}")) == own
-        return own if is_own else self.match_text(phrase)
-
     def match_text(self, text: str) -> int | None:
-        """Return the index of the choice with this text; spaces in a formula do not matter."""
+        """Return the index of the choice with this text."""
         folded = fold_text(text)
-        place = self.texts.get(folded)
-        if place is None and folded[:1] in "([" and folded[-1:] in ")]":
-            place = self.texts.get(folded[1:-1].strip(_LOOSE))
-        return self._squeezed.get("".join(folded.split())) if place is None else place
+        bare = folded[1:-1].strip(_LOOSE) if folded[:1] in "([" and folded[-1:] in ")]" else folded
+        return self.texts.get(folded, self.texts.get(bare))
 
     def _begins(self, text: str, index: int) -> bool:
         """Return whether a text is a choice with few words behind it, or a beginning of the choice."""
@@ -191,19 +160,11 @@ class ChoicePatterns:
         match = self._leading.match(line)
         return self.find_index(match["label"]) if match else None
 
-    def find_first(self, text: str) -> int | None:
-        """Return the index of the label, in its own case, that is the first word of a text."""
-        words = text.split(maxsplit=1)
-        return self._indices.get(words[0].strip(f"()[]{_LOOSE}")) if words else None
-
     def find_marked(self, text: str, *, is_definite: bool = False) -> set[int]:
         """Return the indices of labels that stand out of a text and are not denied.
 
         With `is_definite`, the end of a phrase alone does not mark a label.
         """
-        for choice in self._with_labels:
-            if choice in text.casefold():
-                text = re.sub(re.escape(choice), " ", text, flags=re.IGNORECASE)
         pattern = self._definite if is_definite else self._marked
         places = set()
         for match in pattern.finditer(text):

@@ -170,15 +170,12 @@ def _read_statement(
     is_denied = stated.startswith("not ") or _HEDGED.search(stated) is not None
     claim = _REASON.split(stated, maxsplit=1)[0].rstrip(" ,;:")
     line = "" if is_denied else remove_latex(read_line(text, statement.content))
-    for phrase in filter(None, dict.fromkeys((line, stated, claim, claim.partition("(")[0].rstrip()))):
+    for phrase in filter(None, dict.fromkeys((line, stated, claim))):
         place, why = patterns.read_phrase(phrase, expects_label=expects_label)
         if place is not None or why in _CONFLICTS:
             return place, "statement" if place is not None else why
-    claim = patterns.range.sub(" ", claim)
     leading = patterns.find_leading(claim)
     named = patterns.find_marked(claim)
-    if named and (first := patterns.find_first(claim)) is not None:
-        named.add(first)  # "A unless B is true"
     named = named or ({leading} if leading is not None else patterns.find_texts(claim))
     if len(named) == 1 and not _HEDGED.search(stated):
         return named.pop(), "statement"

@@ -1,8 +1,8 @@
 """Read the number that a completion gives as its answer, in canonical form (`numerals`).
 
 The last explicit statement (`statements`) decides, and must hold one value, or several of which one stands behind "=".
-Without a statement the last sentence with a number does: its only number besides years, or the one behind its last
-verb of being or "="; of a text of few sentences without a calculation, else the first sentence does. A completion that
+Without a statement one of the last two sentences does: its only number besides years, or the one behind "=".
+Of a text of few sentences without a calculation, else the first sentence does. A completion that
 was cut and states nothing has no answer, and neither has one that refuses.
 """
 
@@ -30,21 +30,15 @@ _DIGIT = re.compile(r"\d")
 _EQUALS = re.compile(r"=|≈|\\approx|\bequals\b")
 # "18 (6 for each)": what follows in brackets is a remark.
 _BRACKETS = re.compile(r"(?<=[\w%$*}])\s*\([^()]*\)?")
-# "The value of 6x + 5 is 23.": the verb before the number that a sentence gives.
-_COPULA = re.compile(r"\b(?:is|are|was|be)\b")
 _DENIED = re.compile(r"\b(?:not|no longer|isn['’]t)\s*$", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\b(?:cannot|can['’]t|can not|unable to|not possible to|impossible to|not enough|no information|sorry)\b",
     re.IGNORECASE,
 )
 _SORRY = re.compile(r"\bI(?:['’]m| am) sorry\b|\bI (?:can['’]t|cannot|do(?: not|n['’]t) know)\b|\bSorry,")
-#: A statement of the values of several letters: "x = 2 and y = 3".
-_SEVERAL = re.compile(r"\b[A-Za-z]\s?=\s?-?[\d.]+(?:,|;| and)\s+[A-Za-z]\s?=")
 _EITHER = re.compile(r"\bor\b|±")
 #: Numbers that are dates where a sentence has another number: "34 goals from 2012 to 2019".
 _YEARS = frozenset(map(Fraction, range(1900, 2100)))
-#: Sentences at the end of a completion in which a number is searched.
-MOST_SENTENCES = 3
 #: Most sentences of a text without a calculation that answers in its first sentence.
 MOST_SHORT = 4
 #: Longest text that may be a number and nothing else, in characters.
@@ -92,7 +86,7 @@ def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, s
     if _SORRY.search(text):
         return None, "refused"
     sentences = split_sentences(text)
-    value, why = _read_first(sentences[: -MOST_SENTENCES - 1 : -1], context.language)
+    value, why = _read_first(sentences[:-3:-1], context.language)
     if value is None and len(sentences) <= MOST_SHORT and "=" not in text:
         value, _ = _read_first(sentences, context.language)
         return value, why if value is None else "first sentence"
@@ -124,8 +118,6 @@ def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tu
     if language.lower()[:2] in DECIMAL_COMMA:
         phrase = convert_decimal_commas(phrase)
     written = rewrite_numerals(phrase)
-    if not is_sentence and _SEVERAL.search(written):
-        return None, "several"
     if (equals := list(_EQUALS.finditer(written))) and not _EITHER.search(written[equals[0].end() :]):
         behind = written[equals[-1].end() :]
         written = behind if _DIGIT.search(behind) else written
@@ -133,8 +125,6 @@ def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tu
     if not numbers:
         value = None if _DIGIT.search(written) else parse_words(phrase)
         return value, "none"
-    if is_sentence and len(numbers) > 1 and not equals and (verbs := list(_COPULA.finditer(written))):
-        numbers = [number for number in numbers if number.start >= verbs[-1].end()] or numbers
     if is_sentence and len(numbers) > 1:
         numbers = [number for number in numbers if number.value not in _YEARS] or numbers
     if len({number.value for number in numbers}) > 1:

@@ -52,7 +52,6 @@ _UNIT_POWER = re.compile(
 # Each rewrite: the characters of which a text has one, the pattern, and what replaces it.
 _REWRITES: list[tuple[str, re.Pattern[str], str]] = [
     ("\\{", re.compile(r"\{,\}|,?\\[,!](?=\d{3})"), ","),
-    ("^", re.compile(r"\s?\^\s?\{?\s?\\circ\b\s?\}?|\\degree\b"), ""),
     ("^", _UNIT_POWER, r" \1 "),
     ("\\~%", re.compile(r"\\[!;, ]|~|\\?%|\\(?:left|right|quad|displaystyle)\b"), " "),
     ("\\", _FRACTION, ""),

@@ -52,10 +52,7 @@ LEAST_SHARE = 2 / 3
 #: Most words of a line that is a bare answer, and of a reply in which "or" joins two answers.
 MOST_BARE, MOST_JOINED = 12, 6
 
-_LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|emph|operatorname)\s*\{([^{}]*)\}")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
-#: Letters without a decomposition, as they are written without marks.
-_PLAIN_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 # Marks that belong to a number, a sign behind a letter, and marks that separate words.
 _SIGNS = re.compile(
@@ -69,7 +66,6 @@ _TOKEN = re.compile(rf"[{_NO_SPACES}]|[^\s{_NO_SPACES}]+")
 _MARKS = {".": "\ue000", ":": "\ue001", "/": "\ue002", "-": "\ue003", "+": "\ue004", "#": "\ue005"}
 _PROTECT = str.maketrans(_MARKS)
 _RESTORE = str.maketrans({private: mark for mark, private in _MARKS.items()})
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 _ROMAN = "ii iii iv _ vi vii viii ix _ xi xii xiii xiv xv xvi"
 _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_ROMAN.split(), 2) if word != "_"}
@@ -107,7 +103,7 @@ def normalize_answer(text: str) -> str:
     >>> normalize_answer("$1,234.50"), normalize_answer("1914–1918"), normalize_answer("Vitamin A")
     ('1234.50', '1914-1918', 'vitamin a')
     """
-    folded = _fold_letters(_LATEX.sub(r"\1", text[:LONGEST]))
+    folded = _fold_letters(text[:LONGEST])
     marked = _SIGNS.sub(_keep_mark, _GROUPED.sub(lambda match: match[0].replace(",", ""), folded))
     bare = "".join(character for character in marked if not _is_punctuation(character))
     words = _ARTICLE.sub("", " ".join(bare.translate(_RESTORE).split()))
@@ -128,15 +124,15 @@ def _is_punctuation(character: str) -> bool:
 
 
 def _fold_letters(text: str) -> str:
-    """Return a text with compatible characters, lower case, and letters of Latin, Greek and Semitic without marks."""
-    text = unicodedata.normalize("NFKC", text).casefold().replace("⁄", "/").translate(_PLAIN_LETTERS)
+    """Return a text with compatible characters, lower case, and letters of Latin, Greek without marks."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("⁄", "/")
     if text.isascii():
         return text
     parts: list[str] = []
     is_folded = False
     for character in unicodedata.normalize("NFD", text):
         if unicodedata.category(character) == "Mn":
-            if not is_folded and not "\u0591" <= character <= "\u0670":
+            if not is_folded:
                 parts.append(character)
             continue
         is_folded = character <= "\u03ff"  # Latin and Greek
@@ -154,7 +150,7 @@ def split_words(text: str) -> list[str]:
 
 
 def _compare_words(text: str) -> list[str]:
-    """Return the words in which answers are compared: number words, ordinals and Roman numerals in digits."""
+    """Return the words in which answers are compared: number words and Roman numerals in digits."""
     return [_compare_word(word) for word in split_words(text)]
 
 
@@ -162,10 +158,10 @@ def _compare_words(text: str) -> list[str]:
 def _compare_word(word: str) -> str:
     """Return a word with its number in digits and without zeros at the end of decimals.
 
-    >>> _compare_word("twenty"), _compare_word("4th"), _compare_word("viii"), _compare_word("950.00")
-    ('20', '4', '8', '950')
+    >>> _compare_word("twenty"), _compare_word("viii"), _compare_word("950.00")
+    ('20', '8', '950')
     """
-    word = _NUMBER_WORDS.get(word) or _ORDINAL.sub(r"\1", word)
+    word = _NUMBER_WORDS.get(word, word)
     return word.rstrip("0").rstrip(".") if _DECIMAL.fullmatch(word) else word
 
 

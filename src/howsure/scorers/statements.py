@@ -35,7 +35,7 @@ _MARKER = re.compile(
     | (?<!wrong[ ])(?<!incorrect[ ])(?:\b|(?<=final_))answers?\b
       (?:[ ]\((?!(?-i:[A-Z])\)[ ](?:is|are|was|would|should|must|will)\b)[^()\n]{{0,40}}\)
         |[ ](?:to|for|of)(?:[ ][\w'’]{{1,20}}){{1,5}}?)?
-      {_GAP} (?: (?P<field>(?<=")[:]) | [-=]> | → | [:=] | {_BE})
+      {_GAP} (?: (?P<field>(?<=")[:]) | [:=] | {_BE})
     | \b(?:correct|right|best|chosen|suitable|closest|appropriate|likely|accurate)[ ]
       (?:answer[ ])?(?:option|choice|alternative|statement)\b (?:[ ][\w'’]{{1,20}}){{0,5}}?
       {_GAP} (?: [:=] | {_BE.replace("<not>", "<not2>")})
@@ -60,7 +60,7 @@ def _compile_foreign() -> tuple[tuple[str, ...], re.Pattern[str]]:
     pattern = (
         rf"(?:(?<![^\W_])(?:{join({noun for noun in nouns if ord(noun[0]) < 0x590})})(?!\w)"
         rf"|(?:{join({noun for noun in nouns if ord(noun[0]) >= 0x590})}))(?:[ ][^\W\d_]{{2,20}}){{0,3}}?{_GAP}"
-        rf"(?:[:：=]|(?<=\s)(?:{spaced})(?!\w)|(?:{glued})|(?={_GAP}[\d$€(])|(?=\s[A-J]\b))"
+        rf"(?:[:：=]|(?<=\s)(?:{spaced})(?!\w)|(?:{glued}))"
     )
     return tuple(sorted(filter(str.isascii, nouns))), re.compile(pattern, re.IGNORECASE)
 

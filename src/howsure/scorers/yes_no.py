@@ -18,14 +18,11 @@ from howsure.scorers.targets import parse_targets
 
 __all__ = ["build_yes_no_scorer", "is_yes_or_no", "read_yes_no"]
 
-_UNSURE = "maybe perhaps unknown uncertain undetermined possibly"
 _EDGE = r"[¡\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\s*_`\"'“”‘’«(\[{$#>\\.,:;!-]{0,12}"
 #: What may stand before the word: "Therefore,", "I would say that", "it is".
 _LEAD = (
     r"(?:(?:so|thus|hence|therefore|then|finally|in conclusion|in short|overall|actually|well|definitely|probably"
-    r"|certainly|i (?:think|believe|would say)(?: that)?|donc|alors|daher|also|entonces|por lo tanto|quindi|portanto"
-    r"|então|(?:the |my |final )*answer(?: is)?|(?:that|this|it|which) is|(?:that|it)['’]s|absolutely|clearly"
-    r"|(?:the|this|that) (?:statement|claim|sentence|argument)(?: that [^.;!?\n]{3,120}?)? is|из этого|так что|значит)"
+    r"|certainly|i (?:think|believe|would say)(?: that)?|(?:the |my |final )*answer(?: is)?|(?:that|this|it|which) is)"
     rf"[,:]?[*_]*\s+){{0,3}}{_EDGE}"
 )
 #: What follows the word: a pause, or the beginning of a sentence; "No one knows" and "No. 5" are no answers.
@@ -65,7 +62,7 @@ def _start_pattern(code: str) -> re.Pattern[str]:
         groups[kind] = rf"(?:{english})(?![\w’'-]){_AFTER}{own}|(?:{'|'.join([*others, *unspaced])}){end}"
     return re.compile(
         rf"{_EDGE}{_LEAD}(?P<not>not\s+)?(?:\\?(?:text|boxed|mathrm)\{{)?"
-        rf"(?:(?P<yes>{groups['yes']})|(?P<no>{groups['no']})|(?P<unsure>{_UNSURE.replace(' ', '|')})(?!\w))"
+        rf"(?:(?P<yes>{groups['yes']})|(?P<no>{groups['no']})|(?P<unsure>maybe)(?!\w))"
         rf"{_ALTERNATIVE}",
         re.IGNORECASE,
     )
