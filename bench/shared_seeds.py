@@ -8,12 +8,16 @@ The interval is that of `howsure.score` for these questions, whose truth is the 
 the standard deviation of the score over the evaluations, over the root of its mean squared error as printed. A warning
 is given where the test that is run when results are read has p below .001.
 
+The second table counts how often two and three runs of independent generations are said to agree too much
+(`repeats`, p below .05) where scores lie on a lattice and most questions do not vary.
+
 `python bench/shared_seeds.py` prints the table; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 
 import howsure
 from checked_tables import Checks, markdown, print_sections
+from howsure.stats.repeats import repeats
 from howsure.stats.repeats.independence import CHANCE, find_shared_noise
 
 Array = NDArray[np.float64]
@@ -43,6 +48,10 @@ DESIGNS = (
     Design(100, 5, 0.0),
     Design(500, 10, 0.0),
 )
+
+
+#: Scores, the number of steps between 0 and 1, and the share of questions that vary by a step.
+LATTICES = (("0 and 1", 1, 0.3), ("quarters", 4, 0.1), ("quarters", 4, 0.3), ("fifths", 5, 0.2))
 
 
 class Evaluation(NamedTuple):
@@ -90,7 +99,27 @@ def sections(*, quick: bool = False) -> Iterator[tuple[str, str]]:
             checks.check(warned <= 0.002 + 3 * np.sqrt(0.002 / n), f"{design}: {warned:.4f} are warned of")
     columns = ["generations", "questions", "repetitions", "covered", "times too narrow", "warned of"]
     yield f"Shared seeds: {n:,} evaluations of each design, these questions", markdown(columns, rows)
+    rows = []
+    for (name, steps, wavering), runs in product(LATTICES, (2, 3)):
+        rng = np.random.default_rng([8, steps, round(100 * wavering), runs])
+        found = np.mean([count_agreeing(runs, steps, wavering, rng) for _ in range(n // 50)])
+        rows.append([name, runs, f"{found:.3f}"])
+        checks.check(found <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n), f"{name}, {runs} runs: {found:.3f} agree too much")
+    yield (
+        "Runs of independent generations that are said to agree too much, 100 questions",
+        markdown(["scores", "runs", "said of"], rows),
+    )
     checks.finish()
+
+
+def count_agreeing(runs: int, steps: int, wavering: float, rng: np.random.Generator) -> float:
+    """Return the share of 50 models whose independent runs are said to agree too much."""
+    base = rng.integers(0, steps, (50, 100))
+    moves = (rng.random((50, 100)) < wavering)[..., None] & (rng.random((50, 100, runs)) < 0.5)
+    y = (base[..., None] + moves) / steps
+    names = [f"m{m}" for m in range(50)], [f"q{q}" for q in range(100)]
+    each = [howsure.Cells.from_scores("demo", *names, y[..., r, None].tolist()) for r in range(runs)]
+    return float(np.mean(repeats(each).alike_p < 0.05))
 
 
 if __name__ == "__main__":

@@ -250,6 +250,16 @@ def test_runs_that_agree_too_well_are_told():
     assert "copies" not in repeats(as_runs([[1, 1, 1], [1, 1, 0], [0, 0, 0]])).columns()["note"][0]
 
 
+@pytest.mark.parametrize(("step", "wavering"), [(1, 0.3), (0.25, 0.1), (0.25, 0.3), (1 / 3, 0.2), (20, 0.2)])
+def test_two_independent_runs_seldom_agree_too_well(step, wavering):
+    """Guarantee: scores on any lattice, most questions never vary: at most 5 % are said to agree too much."""
+    rng = np.random.default_rng(3)
+    base = rng.integers(0, 4, (1000, 100))
+    waver = rng.random((1000, 100)) < wavering
+    runs = [run_of(step * (base + (waver & (rng.random(base.shape) < 0.5)))) for _ in range(2)]
+    assert np.mean(repeats(runs).alike_p < 0.05) < 0.05
+
+
 def test_swapping_runs_changes_nothing_and_parts_add_up():
     rng = np.random.default_rng(7)
     runs = drawn(rng, rng.beta(1, 1, (2, 30)), 4)

@@ -22,6 +22,9 @@ from howsure.stats.core.results import Columns, Result, make_columns
 
 __all__ = ["Runs", "align_runs", "check_drift", "compare_run_totals", "find_copied_runs", "summarize_runs"]
 
+#: Parts of the smallest difference between runs that are tried as the step of a lattice; a finer one has no effect.
+_MOST_PARTS = 60
+
 
 @dataclass(frozen=True, eq=False)
 class Runs(Result):
@@ -139,9 +142,10 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     Returns
     -------
     drift_p, alike_p
-        Upper and lower tail probability. The lower one of 0/1 scores adds half a lattice step to the distance (for two
-        runs: Yates' correction), because equal run means are not rare. NaN for one run, or where the questions that
-        varied fit any order of the runs equally well (`compare_run_totals`).
+        Upper and lower tail probability. The lower one adds half a lattice step to the distance (for two runs of scores
+        of 0 and 1: Yates' correction), because equal run means are not rare where scores are 0 and 1, quarters or
+        shares of tests. NaN for one run, or where the questions that varied fit any order of the runs equally well
+        (`compare_run_totals`).
 
     Notes
     -----
@@ -163,7 +167,6 @@ def check_drift(each: Sequence[Cells], model: int) -> tuple[float, float]:
     statistic, df, step = compare_run_totals(k, total, total_sq)
     if len(each) < 2 or df == 0:
         return np.nan, np.nan
-    step *= all(run.binary for run in each)
     return float(special.chdtrc(df, statistic)), float(special.chdtr(df, (np.sqrt(statistic) + step) ** 2))
 
 
@@ -180,9 +183,9 @@ def compare_run_totals(k: FloatArray, total: FloatArray, total_sq: FloatArray) -
     Returns
     -------
     statistic, df, step
-        The statistic, its degrees of freedom, and half a lattice step of scores of 0 and 1. The degrees of freedom are
-        0 if no question varied between runs, or one alone, with one generation of each run: the statistic is R - 1
-        whatever the scores are.
+        The statistic, its degrees of freedom, and half the step of the lattice on which the run totals lie, 0 without
+        one. The degrees of freedom are 0 if no question varied between runs, or one alone, with one generation of each
+        run: the statistic is R - 1 whatever the scores are.
     """
     size = k.sum(axis=0)
     center, s2 = np.zeros(size.shape), np.zeros(size.shape)
@@ -202,7 +205,18 @@ def compare_run_totals(k: FloatArray, total: FloatArray, total_sq: FloatArray) -
     if df == 0:
         return np.nan, 0, np.nan
     statistic = float(np.sum((vectors.T @ U)[positive] ** 2 / values[positive]))
-    return statistic, df, float(np.sqrt(np.mean(1 / values[positive]) / 2))
+    step = _common_step((total - total[np.argmax(k > 0, axis=0), np.arange(total.shape[1])])[k > 0])
+    return statistic, df, step * float(np.sqrt(np.mean(1 / values[positive]) / 2))
+
+
+def _common_step(differences: FloatArray) -> float:
+    """Return the largest number of which all differences are multiples; 1 if all are 0, 0 if there is none."""
+    sizes = np.unique(np.abs(differences))
+    sizes = np.append(sizes[sizes > 1e-9 * sizes[-1]], [] if sizes[-1] else 1)
+    parts = np.arange(1, _MOST_PARTS + 1)
+    multiples = parts[:, None] * (sizes / sizes[0])
+    fits = np.all(np.abs(multiples - np.rint(multiples)) < 1e-6 * parts[:, None], axis=1)
+    return float(sizes[0] / parts[np.argmax(fits)]) if fits.any() else 0.0
 
 
 def find_copied_runs(merged: Cells, each: Sequence[Cells], alpha: float) -> NDArray[np.bool_]:
