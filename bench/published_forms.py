@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from checked_tables import Checks
 from howsure.stats.comparisons import compare
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import StoppingRule
@@ -65,8 +66,8 @@ def prediction_intervals(trials: int) -> str:
     return "\n".join(lines)
 
 
-def stopping(trials: int, n_rounds: int = 200) -> str:
-    """Runs of 100 questions until an interval is narrower than .02, and whether it has the truth in it."""
+def stopping(trials: int, width: float, n_rounds: int, checks: Checks) -> str:
+    """Runs of 100 questions until an interval is narrower than `width`, and whether it has the truth in it."""
     rules: tuple[StoppingRule, ...] = ("prediction", "run-means", "pooled", "sequence")
     rng = np.random.default_rng(0)
     p = rng.beta(0.6, 0.4, (trials, 100))
@@ -86,7 +87,7 @@ def stopping(trials: int, n_rounds: int = 200) -> str:
             open_ = stopped[rule] == 0
             if not open_.any():
                 continue
-            now = check_stopping(runs if rule in {"prediction", "run-means"} else so_far, 0.02, rule=rule)
+            now = check_stopping(runs if rule in {"prediction", "run-means"} else so_far, width, rule=rule)
             wrong = (truth < now.score - now.half) | (truth > now.score + now.half)
             ever[rule] |= open_ & wrong
             ends = open_ & now.stop
@@ -95,18 +96,22 @@ def stopping(trials: int, n_rounds: int = 200) -> str:
     names = {
         "prediction": "PI's, prediction interval of run means",
         "run-means": "confidence interval of run means",
-        "pooled": "pooled variance",
-        "sequence": "confidence sequence (default)",
+        "pooled": "pooled variance (default of a width)",
+        "sequence": "confidence sequence (default of a difference)",
     }
+    rounds = {rule: np.median(np.where(stopped[rule] > 0, stopped[rule], n_rounds)) for rule in rules}
+    miss = missed["pooled"].mean()
+    checks.check(miss <= 0.06 + 3 * np.sqrt(0.06 / trials), f"width {width}: the pooled rule misses {miss:.3f}")
+    checks.check(1.4 * rounds["pooled"] <= rounds["sequence"], f"width {width}: rounds are {rounds}")
     lines = [
         f"| rule | truth missed at the stop | at any look | median rounds | not stopped in {n_rounds} |",
         "|---|---:|---:|---:|---:|",
     ]
     for rule in rules:
         done = stopped[rule] > 0
-        middle = float(np.median(np.where(done, stopped[rule], n_rounds)))
         at_stop = f"{missed[rule][done].mean():.3f}" if done.any() else "–"
-        lines.append(f"| {names[rule]} | {at_stop} | {ever[rule].mean():.3f} | {middle:.0f} | {np.mean(~done):.2f} |")
+        ever_missed, left = f"{ever[rule].mean():.3f}", f"{np.mean(~done):.2f}"
+        lines.append(f"| {names[rule]} | {at_stop} | {ever_missed} | {rounds[rule]:.0f} | {left} |")
     return "\n".join(lines)
 
 
@@ -182,9 +187,13 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Title and table of each."""
     yield "GEN's plug-in variance over the true one", plugin(50 if quick else 2000)
     yield "PI's prediction interval", prediction_intervals(200 if quick else 5000)
-    yield "Stopping when the interval is narrow", stopping(50 if quick else 600, 20 if quick else 200)
+    checks = Checks()
+    for width, most in ((0.06, 20),) if quick else ((0.02, 200), (0.06, 40)):
+        title = "Stopping when the interval is narrow" + ("" if width == 0.02 else f": width {width}")
+        yield title, stopping(100 if quick else 600, width, most, checks)
     yield (
         "Relative RMS error of a pair's components on math500 (NOISE figure 5)",
         components_on_math500(20 if quick else 400),
     )
     yield "math500 in the form of GEN table 1", scores_on_math500()
+    checks.finish()

@@ -81,7 +81,7 @@ def test_its_decision_is_that_of_check_stopping_with_new_questions():
     ran, found = drive(stopping, scores)
     t = ran // 300
     cells = Cells.from_scores("x", ["m"], [f"q{i}" for i in range(300)], [scores[:t].T.tolist()])
-    decision = check_stopping(cells, 0.2, claim="new-questions")
+    decision = check_stopping(cells, 0.2, rule="sequence", claim="new-questions")
     assert decision.stop[0]
     assert found["low"] == pytest.approx(decision.low[0], abs=1e-6)
 

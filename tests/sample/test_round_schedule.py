@@ -120,7 +120,7 @@ def slow_run(score, label, N, width, generations):
 def test_it_stops_where_a_slow_version_does_and_the_design_is_balanced(seed):
     score = scorer(lambda _, q: q / 40, seed)
     worker = FakeWorker("m", 90, score=score)
-    rounds = ran(StoppingConfig(width=0.16), worker)
+    rounds = ran(StoppingConfig(width=0.16, rule="sequence"), worker)
     looks, mean, half = slow_run(score, "m", 40, 0.16, 90)
     (verdict,) = rounds.verdicts
     assert 2 < verdict.n_rounds == looks[-1] < 90
@@ -137,7 +137,7 @@ def test_blocks_wait_for_what_is_in_flight():
     """Nothing of the next block is sent before the last row of the one before is there."""
     time = VirtualTime()
     worker = FakeWorker("m", 90, N=20, score=scorer(0.5), time=time, delay=3.0)
-    ran(StoppingConfig(width=0.2), worker, time=time)
+    ran(StoppingConfig(width=0.2, rule="sequence"), worker, time=time)
     starts = sorted({unit.generations[0] for unit in worker.units})
     for start in starts[1:]:
         first = next(i for i, cell in enumerate(worker.sent) if cell[2] >= start)
@@ -148,7 +148,7 @@ def test_blocks_wait_for_what_is_in_flight():
 
 def test_a_width_that_is_not_reached_takes_all_rounds_and_says_how_many_would_do():
     worker = FakeWorker("m", 6, score=scorer(0.5))
-    (verdict,) = ran(StoppingConfig(width=0.02), worker).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.02, rule="sequence"), worker).verdicts
     assert (verdict.reason, verdict.n_rounds, verdict.is_early) == ("all", 6, False)
     assert worker.cells == grid(worker, 6)
     assert "all 6 rounds" in str(verdict)
@@ -158,7 +158,7 @@ def test_a_width_that_is_not_reached_takes_all_rounds_and_says_how_many_would_do
 @pytest.mark.parametrize("generations", [1, 2])
 def test_hardly_any_generations(generations):
     worker = FakeWorker("m", generations, score=scorer(0.5))
-    (verdict,) = ran(StoppingConfig(width=0.02), worker).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.02, rule="sequence"), worker).verdicts
     assert worker.cells == grid(worker, generations)
     assert verdict.reason == "all"
     if generations == 1:
@@ -171,7 +171,7 @@ def test_hardly_any_generations(generations):
 def test_data_noise_that_generations_cannot_lessen_ends_it_at_once():
     """Half of the questions always right, half never: an interval for new questions that no generation narrows."""
     worker = FakeWorker("m", 50, score=scorer(lambda _, q: float(q < 20)))
-    (verdict,) = ran(StoppingConfig(width=0.1, claim="new-questions"), worker).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.1, claim="new-questions", rule="sequence"), worker).verdicts
     assert (verdict.reason, verdict.n_rounds) == ("unreachable", 2)
     least = stats.t.ppf(0.9875, 39) * math.sqrt(0.25 / 39)
     assert verdict.least_width == pytest.approx(2 * least)
@@ -189,7 +189,7 @@ def test_failures_do_not_stop_the_rounds():
         return None if (q + g) % 4 == 0 else scorer(0.5)(label, q, v, g)
 
     worker = FakeWorker("m", 90, score=score)
-    (verdict,) = ran(StoppingConfig(width=0.12), worker).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.12, rule="sequence"), worker).verdicts
     assert verdict.reason == "narrow"
     assert worker.cells == grid(worker, verdict.n_rounds)
     # The schedule reckons with them: it does not creep from 3/4 of the rounds to all of them one by one.
@@ -197,14 +197,14 @@ def test_failures_do_not_stop_the_rounds():
     assert verdict.n_rounds > 16
     assert len(starts) <= 7
     none = FakeWorker("m", 5, score=lambda *_: None)
-    (verdict,) = ran(StoppingConfig(width=0.16), none).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.16, rule="sequence"), none).verdicts
     assert (verdict.reason, verdict.n_rounds, verdict.score) == ("all", 5, None)
 
 
 def test_variants_that_differ_do_not_widen_the_interval():
     """Theory: one wording always right, the other never; five differing pairs of scores are all that is assumed."""
     worker = FakeWorker("m", 50, variants=2, score=lambda _l, _q, v, _g: float(v))
-    (verdict,) = ran(StoppingConfig(width=0.1), worker).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.1, rule="sequence"), worker).verdicts
     t = verdict.n_rounds
     assert (verdict.reason, verdict.score) == ("narrow", 0.5)
     sd = math.sqrt(2.5 / 4 / (40 * (t - 1)) / 40)
@@ -233,14 +233,14 @@ def test_rules_by_name(rule):
 def test_a_run_that_had_stopped_sends_nothing():
     score = scorer(0.5)
     worker = FakeWorker("m", 90, score=score)
-    first = ran(StoppingConfig(width=0.16), worker)
+    first = ran(StoppingConfig(width=0.16, rule="sequence"), worker)
     again = FakeWorker("m", 90, score=score, there=worker.cells)
-    second = ran(StoppingConfig(width=0.16), again)
+    second = ran(StoppingConfig(width=0.16, rule="sequence"), again)
     assert again.sent == []
     assert second.verdicts == first.verdicts
     # A narrower width goes on from there.
     more = FakeWorker("m", 90, score=score, there=worker.cells)
-    (verdict,) = ran(StoppingConfig(width=0.14), more).verdicts
+    (verdict,) = ran(StoppingConfig(width=0.14, rule="sequence"), more).verdicts
     assert verdict.n_rounds > first.verdicts[0].n_rounds
     assert set(more.sent) == more.cells - worker.cells == grid(more, verdict.n_rounds) - worker.cells
 
@@ -444,7 +444,9 @@ def test_with_variants_near_the_ceiling_the_sequence_still_covers():
         missed = np.zeros(R, bool)
         for t in (2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32):
             total, square = values[:t].sum(axis=0), (values[:t] ** 2).sum(axis=0)
-            look = check_stopping(Cells("b", *names, np.full((R, N), t), total, square), 0.02, variance_floor=floor)
+            look = check_stopping(
+                Cells("b", *names, np.full((R, N), t), total, square), 0.02, rule="sequence", variance_floor=floor
+            )
             missed |= np.abs(look.score - p) > look.half
         return missed.mean()
 
@@ -493,7 +495,9 @@ def test_the_pair_is_named_or_the_only_one():
 
 def test_a_greedy_generation_beside_sampled_ones_has_no_verdict():
     greedy = FakeWorker("m:greedy", 1, score=scorer(0.5))
-    (verdict,) = ran(StoppingConfig(width=0.2), FakeWorker("m", 90, score=scorer(0.5)), greedy).verdicts
+    (verdict,) = ran(
+        StoppingConfig(width=0.2, rule="sequence"), FakeWorker("m", 90, score=scorer(0.5)), greedy
+    ).verdicts
     assert verdict.models == ("m",)
     assert greedy.cells == grid(greedy, 1)
 
@@ -502,6 +506,8 @@ def test_target_by_hand():
     """Theory: 1.96 / (1.96 + .8416) of D on each side."""
     assert StoppingConfig(detect=0.02).target == pytest.approx(2 * 0.02 * 1.959964 / (1.959964 + 0.841621), rel=1e-6)
     assert StoppingConfig(width=0.02).target == 0.02
+    assert StoppingConfig(width=0.02).rule == "pooled"
+    assert StoppingConfig(detect=0.02).rule == "sequence"
 
 
 def test_the_sentence():

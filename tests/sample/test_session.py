@@ -177,7 +177,7 @@ def test_a_run_that_is_good_enough_stops_and_stays_stopped(tmp_path):
     with pytest.warns(HowsureWarning) as told:
         read_cells(tmp_path / "r").cells()
     assert [str(each.message).endswith(verdict) for each in told] == [True]
-    assert "round by round until width 0.06, level 0.95, rule sequence, claim these-questions" in manifest["notes"]
+    assert "round by round until width 0.06, level 0.95, rule pooled, claim these-questions" in manifest["notes"]
     again = sample(UNTIL, tmp_path / "r")
     assert (again.done, again.verdicts, again.is_complete) == (0, outcome.verdicts, True)
     # Without the condition the rest is asked for.

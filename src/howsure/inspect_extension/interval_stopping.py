@@ -245,7 +245,7 @@ class IntervalStopping:
         if not cells.questions:
             return
         if self._reference is None:
-            decision = check_stopping(cells, self.width, level=self.level, claim=self.claim)
+            decision = check_stopping(cells, self.width, level=self.level, rule="sequence", claim=self.claim)
         else:
             decision = check_fixed_reference(cells, self._reference, self.width, level=self.level, claim=self.claim)
         if note := str(decision.reasons[0]):

@@ -92,8 +92,8 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Smallest true difference of a pair of models that the run must detect with probability `power`."""
     level: float = 0.95
     claim: MeanClaim = "these-questions"
-    rule: str = "sequence"
-    """One of `stats.core.claims.STOPPING_RULES`."""
+    rule: str = ""
+    """One of `stats.core.claims.STOPPING_RULES`; by default pooled for `width`, sequence for `detect`."""
     models: tuple[str, str] | None = None
     """The pair of models for `detect`; required unless there are exactly two models."""
     power: float = 0.8
@@ -103,6 +103,8 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if (self.width is None) == (self.detect is None):
             self._fail("give either width or detect", "until: {width: 0.02} or until: {detect: 0.01}")
+        if not self.rule:  # a stop where 0 is excluded depends on the difference, and takes a sequence
+            msgspec.structs.force_setattr(self, "rule", "pooled" if self.detect is None else "sequence")
         for name, value in (("width", self.width), ("detect", self.detect)):
             if value is not None and not 0 < value < math.inf:
                 self._fail(f"{name} is {value!r}", "allowed: above 0, such as 0.02")

@@ -209,11 +209,11 @@ def test_pooled_rule_is_the_interval_of_the_score():
 def test_sequence_by_hand():
     """Theory: 20 questions, k = 4, two right: s2 = 1/3, sd of a round sqrt(1/60); new questions add the data noise."""
     cells = cells_of(np.tile([1, 3, 2, 2], (1, 5)), 4)
-    look = check_stopping(cells, 0.5)
+    look = check_stopping(cells, 0.5, rule="sequence")
     E = np.mean([0.25, 0.25, 1 / 3, 1 / 3])
     assert look.n_rounds[0] == pytest.approx(4)
     assert look.half[0] == pytest.approx(float(confidence_boundary(4)) * math.sqrt(E / 20))
-    new = check_stopping(cells, 0.5, claim="new-questions")
+    new = check_stopping(cells, 0.5, rule="sequence", claim="new-questions")
     D = max(np.var(np.tile([1, 3, 2, 2], 5) / 4, ddof=1) - E / 4, 0)
     expected = float(confidence_boundary(4, level=0.975)) * math.sqrt(E / 20) + stats.t.ppf(0.9875, 19) * math.sqrt(
         D / 20
@@ -223,7 +223,7 @@ def test_sequence_by_hand():
 
 def test_unfinished_rounds_count_their_harmonic_mean():
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[1, 0, 1], [1, 0]]])
-    assert check_stopping(cells, 1).n_rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
+    assert check_stopping(cells, 1, rule="sequence").n_rounds[0] == pytest.approx(2 / (1 / 3 + 1 / 2))
 
 
 def test_a_pair_stops_on_its_difference():
@@ -231,13 +231,13 @@ def test_a_pair_stops_on_its_difference():
     p = rng.beta(1, 1, (1, 80))
     total = rng.binomial(6, np.repeat(p, 2, axis=0))
     cells = cells_of(total, 6, ("a", "b"))
-    look = check_stopping(cells, 0.3, pair=("a", "b"))
+    look = check_stopping(cells, 0.3, rule="sequence", pair=("a", "b"))
     s2 = cells.within
     assert look.score[0] == pytest.approx(float(np.diff(cells.mean.mean(axis=1))[0]) * -1)
     assert look.half[0] == pytest.approx(float(confidence_boundary(6)) * math.sqrt(s2.sum() / 80**2))
     assert look.names == ("a - b",)
     assert look.bounds == (-1, 1)
-    assert check_stopping(cells, 0.3, pair=("b", "a")).score[0] == -look.score[0]
+    assert check_stopping(cells, 0.3, rule="sequence", pair=("b", "a")).score[0] == -look.score[0]
     runs = [cells_of(rng.random((2, 80)) < p, 1, ("a", "b")) for _ in range(5)]
     differences = [float(run.total[0].mean() - run.total[1].mean()) for run in runs]
     by_runs = check_stopping(runs, 0.3, rule="run-means", pair=("a", "b"))
@@ -264,10 +264,10 @@ def test_what_never_varies_is_not_certain_at_once_but_stops():
 
 def test_data_noise_that_no_generation_lessens():
     cells = cells_of(np.tile([0, 10, 1, 9], (1, 5)), 10)
-    look = check_stopping(cells, 0.1, claim="new-questions")
+    look = check_stopping(cells, 0.1, rule="sequence", claim="new-questions")
     assert not look.reachable[0]
     assert "data noise alone is wider" in look.columns()["note"][0]
-    assert check_stopping(cells, 0.1).reachable[0]
+    assert check_stopping(cells, 0.1, rule="sequence").reachable[0]
 
 
 def test_what_cells_cannot_say():
@@ -305,7 +305,7 @@ def test_rounds_needed_against_a_search(rule, width):
 def test_rounds_needed_for_new_questions():
     """Theory: the half-width at one round fewer is too wide, at the answer narrow enough."""
     sd, d, N = 0.05, 0.02, 40
-    t = float(required_rounds(0.06, sd, claim="new-questions", data=d, N=N))
+    t = float(required_rounds(0.06, sd, claim="new-questions", data=d, N=N, rule="sequence"))
     wide, narrow = (2 * (d + sd * float(confidence_boundary(k, level=0.975))) for k in (t - 1, t))
     assert wide >= 0.06 > narrow
     t = float(required_rounds(0.06, sd, rule="pooled", claim="new-questions", data=d, N=N))
@@ -314,13 +314,13 @@ def test_rounds_needed_for_new_questions():
 
 
 def test_rounds_that_no_number_of_would_do():
-    needed = required_rounds(0.02, [[0.01, 0.0], [math.nan, 1e9]])
+    needed = required_rounds(0.02, [[0.01, 0.0], [math.nan, 1e9]], rule="sequence")
     assert needed.shape == (2, 2)
     assert needed[0, 1] == 2
     assert math.isnan(needed[1, 0])
     assert math.isinf(needed[1, 1])
-    assert math.isinf(required_rounds(0.02, 0.01, data=0.01))
-    assert math.isnan(required_rounds(0.02, 0.01, data=math.nan))
+    assert math.isinf(required_rounds(0.02, 0.01, data=0.01, rule="sequence"))
+    assert math.isnan(required_rounds(0.02, 0.01, data=math.nan, rule="sequence"))
     with pytest.raises(UnknownNameError, match="unknown rule 'all'"):
         required_rounds(0.1, 0.1, rule="all")
 
@@ -344,11 +344,11 @@ def test_a_look_tells_the_rounds_that_it_would_take():
 def test_a_floor_that_is_given():
     """Theory: sum of squares within questions is at least the floor, here of scores that are not 0 and 1."""
     cells = Cells.from_scores("b", ["a"], ["1", "2"], [[[0.5, 0.5], [0.25, 0.25]]])
-    look = check_stopping(cells, 5, variance_floor=0.3)
+    look = check_stopping(cells, 5, rule="sequence", variance_floor=0.3)
     assert look.half[0] == pytest.approx(float(confidence_boundary(2)) * math.sqrt(0.15 / 2))
     assert "five pairs" in look.columns()["note"][0]
     sure = cells_of(np.full((1, 50), 2), 2)
-    assert math.isnan(check_stopping(sure, 0.02, variance_floor=0.0).half[0])
+    assert math.isnan(check_stopping(sure, 0.02, rule="sequence", variance_floor=0.0).half[0])
 
 
 CELLS = cells_of(np.array([[1, 2, 1]]), 2)
@@ -360,11 +360,11 @@ CELLS = cells_of(np.array([[1, 2, 1]]), 2)
         ({"width": 0}, "width is 0; allowed: above 0"),
         ({"rule": "sequences"}, "unknown rule 'sequences'; did you mean 'sequence'"),
         ({"claim": "all"}, "unknown claim 'all'"),
-        ({"claim": "single-run"}, "rule 'sequence' cannot claim 'single-run'; allowed: these-questions, new-questions"),
+        ({"claim": "single-run"}, "rule 'pooled' cannot claim 'single-run'; allowed: these-questions, new-questions"),
         ({"rule": "prediction", "claim": "new-questions"}, "cannot claim 'new-questions'; allowed: these-questions"),
         ({"rule": "prediction"}, "rule 'prediction' needs the runs one by one; give one Cells per run"),
         ({"level": 1}, "level is 1; allowed"),
-        ({"best_at": 0}, "best_at is 0"),
+        ({"rule": "sequence", "best_at": 0}, "best_at is 0"),
         ({"pair": ("m0000", "m0000")}, "pair is 'm0000' twice; name two models"),
         ({"pair": ("m0000", "x")}, "unknown model 'x'"),
     ],

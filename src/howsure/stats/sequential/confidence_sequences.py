@@ -130,7 +130,7 @@ def confidence_sequence(
     Notes
     -----
     The guarantee is asymptotic: it is approached as the first analysis is made later. Limits are NaN at the first
-    observation, and as long as all observations are equal. This is a public function that no other one calls.
+    observation, and as long as all observations are equal.
 
     References
     ----------
@@ -163,7 +163,7 @@ def required_rounds(
     sd: ArrayLike,
     *,
     level: float = 0.95,
-    rule: StoppingRule = "sequence",
+    rule: StoppingRule = "pooled",
     claim: Claim = "these-questions",
     data: ArrayLike = 0.0,
     N: ArrayLike = np.inf,
@@ -206,8 +206,8 @@ def required_rounds(
 
     Examples
     --------
-    >>> required_rounds(0.02, 0.035).tolist(), required_rounds(0.02, 0.035, rule="pooled").tolist()
-    (133.0, 48.0)
+    >>> required_rounds(0.02, 0.035).tolist(), required_rounds(0.02, 0.035, rule="sequence").tolist()
+    (48.0, 133.0)
     """
     check_choice("rule", rule, STOPPING_RULES)
     sd, d, N = np.broadcast_arrays(np.asarray(sd, float), np.asarray(data, float), np.asarray(N, float))
