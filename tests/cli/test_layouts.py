@@ -32,7 +32,7 @@ def one_table(folder):
 
 def a_file_per_model(folder):
     for model in SCORES:
-        rows = [(q, g, s, "4") for m, q, g, s in ROWS if m == model]
+        rows = [(q, g, s, q) for m, q, g, s in ROWS if m == model]
         (folder / f"{model}.csv").write_text("question_id,run,correct,target\n" + lines(rows))
 
 
@@ -69,8 +69,9 @@ def with_completions(folder):
 def completions_in_a_file_per_model(folder):
     for model in SCORES:
         rows = [
-            {"question_id": q, "prediction": "4" if s else "5", "gold": "4", "is_correct": 100 * s, "run": g}
+            {"question_id": q, "prediction": gold if s else "5", "gold": gold, "is_correct": 100 * s, "run": g}
             for m, q, g, s in ROWS
+            for gold in [str(int(q, 36))]
             if m == model
         ]
         (folder / f"{model}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

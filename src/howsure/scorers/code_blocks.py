@@ -69,9 +69,9 @@ def extract_code(completion: str, names: Sequence[str], prompt: str = "") -> Cod
         return CodeAnswer(preamble + ("\n\n".join(blocks) if chosen is None else chosen), "code block")
     start = _CODE_LINE.search(text)
     is_indented = bool(prompt) and text.lstrip("\n")[0] in " \t"
-    whole = None if is_indented or start is None else _choose_block([text[start.start() :]], names)
-    if whole is not None:
-        return CodeAnswer(preamble + whole, "program")
+    program = None if is_indented or start is None else _choose_block([text[start.start() :]], names)
+    if program is not None:
+        return CodeAnswer(preamble + program, "program")
     program = _continue(prompt, text) if prompt else None
     return CodeAnswer(program, "no code" if program is None else "continuation")
 
