@@ -67,7 +67,7 @@ def _families(N: int, trials: int) -> list[tuple[str, Flags]]:
         false_sign[trial] = pairs(single).p_sign[0] < ALPHA
         columns = rank(cells).columns()
         place = [columns["model"].tolist().index(str(m)) for m in range(6)]
-        low, high = columns["rank_low"][place], columns["rank_high"][place]
+        low, high = columns["rank_low_all"][place], columns["rank_high_all"][place]
         # A tied two may stand in either order: a set misses when it has neither of their ranks.
         outside[trial] = np.any((low > last) | (high < first))
     return [

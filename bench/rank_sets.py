@@ -1,12 +1,14 @@
-"""Joint coverage and mean length of confidence sets for ranks.
+"""Coverage and mean length of confidence sets for ranks, and the chance to be the best.
 
-A set of ranks goes from the lowest to the highest rank that cannot be ruled out. All sets of an evaluation are right
-together where each holds every rank that its model truly has (a model that ties with others has several); the nominal
-chance is .95. The designs are simulated models, equal models on questions in clusters, and published matrices from
-which questions are resampled with replacement, so that the true ranks are those on all questions.
+A set of ranks goes from the lowest to the highest rank that cannot be ruled out. The set of a model by itself holds
+every rank that it truly has (a model that ties with others has several) with the nominal .95, the simultaneous sets of
+an evaluation all at once. The designs are simulated models, equal models on questions in clusters, and published
+matrices from which questions are resampled with replacement, so that the true ranks are those on all questions.
 
-The old rule is Holm's adjustment of paired t tests over all pairs, which takes questions as independent.
-`python bench/rank_sets.py` prints the table; a claim that fails ends it with an error.
+`p_best` is right on average where a model is the best as often as it says, here with true scores drawn anew each time,
+and a first model without a score on the hard fifth of the questions, as a system that crashes there. The old rule drew
+the scores of all models around their means on the questions that each answered.
+`python bench/rank_sets.py` prints the tables; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-import howsure
 from checked_tables import LEVEL, as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
 from clustered import REPOSITORIES
+from howsure.stats.comparisons import pairs, range_ranks, rank
+from howsure.stats.core.cells import Cells
 from published_results import load_published
 
 Array = NDArray[np.float64]
@@ -52,54 +55,52 @@ def true_ranks(scores: Array) -> tuple[Ranks, Ranks]:
     return above + 1, len(scores) - below
 
 
-def holm_sets(means: Array) -> tuple[Ranks, Ranks]:
-    """Return rank sets from Holm-adjusted paired t tests; `means` has shape (M, N)."""
-    M, N = means.shape
-    a, b = np.triu_indices(M, 1)
-    d = means[a] - means[b]
-    difference, se = d.mean(axis=1), d.std(axis=1, ddof=1) / np.sqrt(N)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(se > 0, 2 * special.stdtr(N - 1, -np.abs(difference) / se), 1.0)
-    order = np.argsort(p)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    different = (adjusted <= 1 - LEVEL) & (difference != 0)
-    winner, loser = np.where(difference > 0, a, b)[different], np.where(difference > 0, b, a)[different]
-    return 1 + np.bincount(loser, minlength=M), M - np.bincount(winner, minlength=M)
-
-
-def rank_cells(cells: howsure.Cells) -> tuple[Ranks, Ranks]:
-    """Return the rank sets of the rule in force, in the order of the cells' models."""
-    columns = howsure.rank(cells).columns()
-    order = np.argsort(np.asarray(columns["model"]).astype(np.int64))
-    low, high = (np.asarray(columns[name]).astype(np.int64)[order] for name in ("rank_low", "rank_high"))
-    return low, high
-
-
 class Outcome(NamedTuple):
-    """Whether all sets were right together in each draw, and the mean length of the sets."""
+    """Share of the sets of an evaluation that were right, in each draw, and their mean length."""
 
     right: Array
     length: float
 
 
-def evaluate_design(design: Design, draws: int) -> dict[str, Outcome]:
-    """Return what the rule in force and Holm's gave."""
+def make_cells(p: Array, k: int | Ranks, rng: np.random.Generator, clusters: Ranks | None = None) -> Cells:
+    """Return k scored answers of M models to each of N questions."""
+    n = np.broadcast_to(k, p.shape)
+    total = rng.binomial(n, p).astype(float)
+    names = None if clusters is None else tuple(map(str, clusters.tolist()))
+    models, questions = (tuple(map(str, range(size))) for size in p.shape)
+    return Cells("ranks", models, questions, n, total, total, clusters=names)
+
+
+def evaluate_design(design: Design, draws: int) -> tuple[Outcome, Outcome]:
+    """Return what the sets of each model by itself gave, and the simultaneous ones (1 where all are right)."""
     rng = np.random.default_rng([len(design.name), design.k])
     first, last = true_ranks(design.truth)
-    right: dict[str, list[bool]] = {"in force": [], "Holm": []}
-    length: dict[str, list[float]] = {"in force": [], "Holm": []}
+    right: list[list[float]] = []
+    length: list[list[float]] = []
     for _ in range(max(10, int(draws * design.share))):
         sample = design.draw(rng)
-        total = rng.binomial(design.k, sample.p).astype(float)
-        models, questions = (tuple(map(str, range(size))) for size in total.shape)
-        clusters = None if sample.clusters is None else tuple(map(str, sample.clusters.tolist()))
-        n = np.full(total.shape, design.k)
-        cells = howsure.Cells("ranks", models, questions, n, total, total, clusters=clusters)
-        for rule, (low, high) in (("in force", rank_cells(cells)), ("Holm", holm_sets(total / design.k))):
-            right[rule].append(bool(np.all((low <= first) & (high >= last))))
-            length[rule].append(float(np.mean(high - low + 1)))
-    return {rule: Outcome(np.array(right[rule], dtype=float), float(np.mean(length[rule]))) for rule in right}
+        found = range_ranks(pairs(make_cells(sample.p, design.k, rng, sample.clusters)))
+        own, joint = ((low <= first) & (high >= last) for low, high in (found[1:3], found[3:5]))
+        right.append([float(np.mean(own)), float(np.all(joint))])
+        length.append([float(np.mean(high - low + 1)) for low, high in (found[1:3], found[3:5])])
+    (own, joint), (of_own, of_all) = np.transpose(right), np.mean(length, axis=0)
+    return Outcome(own, of_own), Outcome(joint, of_all)
+
+
+def best_of_crash(M: int, trials: int) -> tuple[Array, Array, Array]:
+    """Return `p_best` of the model that crashed, the chance of the old rule, and whether it is best, (trials,) each."""
+    rng = np.random.default_rng([M, 3])
+    now, old, truth = np.zeros((3, trials))
+    for trial in range(trials):
+        difficulty, ability = np.sort(rng.normal(0, 1.5, 100)), rng.normal(0, 0.5, M)
+        n = np.ones((M, 100), dtype=np.int64)
+        n[0, 80:] = 0
+        cells = make_cells(special.expit(ability[:, None] - difficulty), n, rng)
+        means = np.nanmean(cells.mean, axis=1)
+        off = np.where(n > 0, cells.mean - means[:, None], 0) / n.sum(axis=1)[:, None]
+        best = np.argmax(means + rng.standard_normal((2000, 100)) @ off.T, axis=1)
+        now[trial], old[trial], truth[trial] = rank(cells).p_best[0], np.mean(best == 0), np.argmax(ability) == 0
+    return now, old, truth
 
 
 # ---- designs
@@ -145,6 +146,9 @@ def make_designs() -> Iterator[Design]:
     close = np.linspace(0.45, -0.45, 10)
     for N in (100, 500):
         yield Design(f"10 close models, N = {N}, k = 2", simulated(close, N), 2, close, 0.6)
+    for apart in (0.02, 0.1):
+        wide: Array = np.linspace(29 * apart, 0, 30)
+        yield Design(f"30 models {apart:g} logits apart, N = 100, k = 1", simulated(wide, 100), 1, wide, 0.4)
     yield Design("10 equal models, N = 100, k = 1", simulated(np.zeros(10), 100), 1, np.zeros(10), 0.6)
     for k in (1, 3):
         yield Design(f"5 equal models on 60 passages of 5, k = {k}", clustered(5, (5,) * 60), k, np.zeros(5))
@@ -163,18 +167,28 @@ def make_designs() -> Iterator[Design]:
 
 
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
-    """Yield one table; raise where the sets are right together less often than they claim."""
+    """Yield two tables; raise where sets are right less often than they claim, or `p_best` is wrong on average."""
     failures, rows = [], []
+    for M in (2, 3, 5):
+        now, old, truth = best_of_crash(M, 60 if quick else 1000)
+        gap, error = now.mean() - truth.mean(), np.std(now - truth) / np.sqrt(len(now))
+        failures += [f"p_best of {M} models is off by {gap:.3f}"] * bool(abs(gap) > 3 * error + 0.02)
+        squares = np.mean((now - truth) ** 2), np.mean((old - truth) ** 2)
+        rows.append([f"{M} models", str(len(now)), *as_floats(truth.mean(), now.mean(), squares[0])])
+        rows[-1] += as_floats(old.mean(), squares[1])
+    header = ("models", "draws", "truly the best", "mean p_best", "squared error", "old rule", "squared error")
+    yield "Chance of a model that crashed on the hard fifth to be the best", markdown_table(header, rows)
+    rows = []
     for design in make_designs():
-        by_rule = evaluate_design(design, 30 if quick else 500)
-        now, old = by_rule["in force"], by_rule["Holm"]
-        failures += below_claim(design.name, now.right)
-        row: list[object] = [design.name, str(len(now.right))]
-        row += as_floats(now.right.mean(), monte_carlo_error(now.right), now.length)
-        row += as_floats(old.right.mean(), old.length, now.length / old.length)
-        rows.append(row)
-    header = ("models", "draws", "in force", "±", "mean length", "Holm", "mean length", "ratio of lengths")
-    yield "Sets of ranks that are right together, nominal .95", markdown_table(header, rows)
+        own, joint = evaluate_design(design, 30 if quick else 500)
+        # the sets of one evaluation share their questions: the error is that of means over evaluations
+        error = max(np.std(own.right) / np.sqrt(len(own.right)), 0.05 / len(own.right))
+        failures += [f"{design.name}: {own.right.mean():.3f} by itself"] * bool(own.right.mean() < LEVEL - 3 * error)
+        failures += below_claim(design.name, joint.right)
+        row: list[object] = [design.name, str(len(own.right)), *as_floats(own.right.mean(), error, own.length)]
+        rows.append([*row, *as_floats(joint.right.mean(), monte_carlo_error(joint.right), joint.length)])
+    columns = ("models", "draws", "each by itself", "±", "mean length", "all at once", "±", "mean length")
+    yield "Sets of ranks, nominal .95", markdown_table(columns, rows)
     assert not failures, "\n".join(failures)
 
 

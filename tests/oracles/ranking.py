@@ -145,15 +145,3 @@ def rank_law_of_independent_normals(means: Sequence[float], ses: Sequence[float]
 
         law.append([simpson(lambda z, r=rank: density(z, r), -9.0, 9.0, 900) for rank in range(M)])
     return law
-
-
-def covariance_of_means(models: Sequence[Questions]) -> list[list[float]]:
-    """Covariance of the models' mean scores over new questions, cov_q(p_a, p_b)/N; every model on every question."""
-    if any(len(row) == 0 for rows in models for row in rows):
-        raise ValueError("every model must have answered every question")
-    p = [components.question_means(rows) for rows in models]
-    N, centers = len(p[0]), [sum(row) / len(row) for row in p]
-    return [
-        [float(sum((p[a][q] - centers[a]) * (p[b][q] - centers[b]) for q in range(N)) / N / N) for b in range(len(p))]
-        for a in range(len(p))
-    ]

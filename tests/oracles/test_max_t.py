@@ -66,7 +66,7 @@ def public_sets(means, clusters):
     names = tuple(map(str, clusters))
     cells = hs.Cells("ranks", models, questions, np.ones(y.shape, dtype=int), y, y**2, clusters=names)
     columns = hs.rank(cells).columns()
-    rows = zip(columns["model"], columns["rank_low"], columns["rank_high"], strict=True)
+    rows = zip(columns["model"], columns["rank_low_all"], columns["rank_high_all"], strict=True)
     sets = {int(model): (int(low), int(high)) for model, low, high in rows}
     return [sets[m] for m in range(len(sets))]
 

@@ -3,12 +3,12 @@
 import math
 import random
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 
 import pytest
 from helpers.strategies import score_grids
 from hypothesis import given
-from oracles import components, pairs
+from oracles import pairs
 from oracles import ranking as oracle
 from scipy import stats
 
@@ -138,19 +138,3 @@ def test_discrete_law_approaches_the_normal_one():
     got, expected = oracle.rank_law_of_independent(laws), oracle.rank_law_of_independent_normals(means, ses)
     for row, other in zip(got, expected, strict=True):
         assert row == pytest.approx(other, abs=0.02)
-
-
-@pytest.mark.long
-@given(score_grids(min_models=2, max_models=4, missing=False))
-def test_covariance_is_that_of_the_differences(models):
-    covariance = oracle.covariance_of_means(models)
-    for i, j in product(range(len(models)), repeat=2):
-        square = covariance[i][i] + covariance[j][j] - 2 * covariance[i][j]
-        if i != j:
-            assert square == pytest.approx(pairs.summary(models[i], models[j])["se"] ** 2, rel=1e-9, abs=1e-12)
-        assert covariance[i][i] == pytest.approx(components.se_new_questions(models[i]) ** 2, rel=1e-9, abs=1e-12)
-
-
-def test_covariance_refuses_missing_questions():
-    with pytest.raises(ValueError, match="every question"):
-        oracle.covariance_of_means([[[1], []], [[1], [0]]])

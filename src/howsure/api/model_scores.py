@@ -379,14 +379,14 @@ def rank(
     method: DifferenceMethod | None = None,
     k: int | None = None,
 ) -> Results:
-    """Rank the models of each benchmark that has two or more, with confidence sets of the ranks.
+    """Rank the models of each benchmark that has two or more by their differences on common questions.
 
     Parameters
     ----------
     data, claim, method
         As for `compare`.
     level
-        Joint coverage of the rank sets of all models of a benchmark.
+        Coverage of the range of ranks of a model, and the joint coverage of the simultaneous ranges of a benchmark.
     k
         Generations per question for which to estimate the chance that scores put a model and the next lower one in the
         wrong order; None leaves it out.
@@ -394,9 +394,10 @@ def rank(
     Returns
     -------
     Results
-        A row per benchmark and model: ``rank``, the best and the worst rank that cannot be ruled out, the probability
-        to be the best (``p_best``) and to be above the next lower model (``p_above_next``), and ``p_wrong_next`` for
-        `k`.
+        A row per benchmark and model: ``rank``, 1 + the number of models ahead on common questions; its range for this
+        model alone (``rank_low``, ``rank_high``) and at once with all others (``rank_low_all``, ``rank_high_all``); the
+        probability to be the best (``p_best``) and above the next lower model (``p_above_next``), ``p_wrong_next`` for
+        `k`; and ``score_common``, the score on the questions that all models answered.
 
     Raises
     ------
@@ -405,9 +406,9 @@ def rank(
 
     Notes
     -----
-    The best rank of a model is 1 plus the number of models that are significantly better, the worst rank is M minus the
-    number that are significantly worse, over Holm-adjusted paired tests [1]_. Probabilities come from normal draws of
-    all scores, with the covariance that shared questions give them.
+    The best rank is 1 plus the number of models that are significantly better, the worst M minus the number that are
+    significantly worse [1]_, by the tests of `pairs`, Holm-adjusted for those of this model, or for all pairs.
+    Probabilities are those of normal differences on common questions, with their covariance.
 
     References
     ----------

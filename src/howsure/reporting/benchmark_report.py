@@ -49,7 +49,7 @@ from howsure.reporting.sections.summary import (
 from howsure.reporting.sections.training_curves import build_training_section
 from howsure.reporting.sentences.prompt_variants import CLAIM_OVER_PROMPTS, collect_benchmark_score_warnings
 from howsure.reporting.sentences.unparsed_answers import describe_parser_warning
-from howsure.stats.comparisons import Pairs, pairs, rank
+from howsure.stats.comparisons import Pairs, pairs, range_ranks
 from howsure.stats.core.cells import FloatArray, IntArray, list_greedy_runs
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
@@ -120,10 +120,13 @@ class BenchmarkReport:
         self.has_questions = self.cube is None or not self.cube.is_whole
         self.scores: Scores = score(self.cells, level=self.level)
         several = len(self.cells.models) > 1
-        self.order = order_models(self.scores)
+        by_question = pairs(self.cells, level=self.level) if several and self.has_questions else None
+        self.order = order_models(self.scores, by_question)
         self.prompts = self._analyse_prompts(options)
-        compared = self.cells if self.prompts is None or self.has_questions else self.prompts.build_prompt_cells()
-        self.pairs: Pairs | None = pairs(compared, level=self.level) if several else None
+        self.pairs: Pairs | None = by_question
+        if several and by_question is None:
+            compared = self.cells if self.prompts is None else self.prompts.build_prompt_cells()
+            self.pairs = pairs(compared, level=self.level)
         #: The judge's scores as people's labels correct them; None without a judge or labels.
         self.corrected = correct_scores(data.judge, self.scores)
         self.verdict = (
@@ -144,7 +147,7 @@ class BenchmarkReport:
             self.score_table = build_score_table(
                 self.scores,
                 self.order,
-                ranking=rank(self.cells, level=self.level, draws=1) if several and self.has_questions else None,
+                ranks=None if by_question is None else range_ranks(by_question),
                 prompts=None if self.prompts is None else self.prompts.summary.components,
                 limits=self._prompt_limits(),
                 greedy=self.greedy,

@@ -13,8 +13,7 @@ from howsure.reporting.sections.comparisons import (
     describe_disagreement,
     describe_pair_errors,
 )
-from howsure.stats.comparisons.pairs import pairs
-from howsure.stats.comparisons.ranking import rank
+from howsure.stats.comparisons import pairs, range_ranks
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.prompts.components import estimate_components
@@ -37,14 +36,14 @@ def rows_of(made, **more):
 def test_ranks_stand_with_their_sets():
     # theory: 60 right answers against 60 wrong ones are told apart by any test, equal strings by none
     made = cells("1" * 58 + "00", "1" * 57 + "000", "0" * 58 + "11", "-" * 60)
-    found, rows = rows_of(made, ranking=rank(made, draws=1))
+    found, rows = rows_of(made, ranks=range_ranks(pairs(made)))
     assert found.has_ranks
     assert (rows["m0"].rank, rows["m1"].rank, rows["m2"].rank) == ("1 (1–3)", "2 (1–3)", "3 (3–4)")
     assert rows["m3"].rank == "–"
     assert not rows_of(made)[0].has_ranks
     assert rows_of(made)[1]["m0"].rank == "–"
     alone = cells("1" * 60 + "0", "0" * 60 + "1")
-    assert [row.rank for row in rows_of(alone, ranking=rank(alone, draws=1))[0].rows] == ["1 (1)", "2 (2)"]
+    assert [row.rank for row in rows_of(alone, ranks=range_ranks(pairs(alone)))[0].rows] == ["1 (1)", "2 (2)"]
 
 
 def test_the_figure_of_scores_draws_each_score_between_the_ends_of_its_interval():

@@ -22,7 +22,7 @@ from howsure.reporting.formatting import (
     format_significant,
     is_or_are,
 )
-from howsure.stats.comparisons import Ranking, count_moved_models
+from howsure.stats.comparisons import Pairs, RankRanges, count_moved_models, range_ranks
 from howsure.stats.core.cells import GREEDY_SUFFIX, Cells, FloatArray, list_greedy_runs
 from howsure.stats.core.results import Columns, RowNotes
 from howsure.stats.core.text_table import choose_decimals, choose_row_decimals
@@ -133,15 +133,14 @@ class ScoreTable:
         return any(row.judge_score for row in self.rows)
 
 
-def order_models(scores: Scores) -> list[str]:
-    """Return the models from the highest score to the lowest; a greedy run follows the model it belongs to."""
-    by_score = sorted(
-        zip(scores.models, scores.score.tolist(), strict=True),
-        key=lambda pair: (-pair[1] if pair[1] == pair[1] else np.inf, pair[0]),
-    )
+def order_models(scores: Scores, pairs: Pairs | None = None) -> list[str]:
+    """Return the models by score, or by rank in these pairs, the best first; a greedy run follows its model."""
+    ranks = np.zeros(len(scores.models)) if pairs is None else range_ranks(pairs).rank
+    sizes = np.nan_to_num(-scores.score, nan=np.inf).tolist()
+    by_score = sorted(zip(np.isinf(sizes).tolist(), ranks.tolist(), sizes, scores.models, strict=True))
     order: list[str] = []
     greedy = list_greedy_runs(scores.models)
-    for model, _ in by_score:
+    for *_, model in by_score:
         if model not in greedy:
             order += [model, *([model + GREEDY_SUFFIX] if model + GREEDY_SUFFIX in scores.models else [])]
     return order
@@ -193,7 +192,7 @@ def build_score_table(
     scores: Scores,
     order: Sequence[str],
     *,
-    ranking: Ranking | None = None,
+    ranks: RankRanges | None = None,
     prompts: PromptComponents | None = None,
     limits: tuple[FloatArray, FloatArray] | None = None,
     greedy: Mapping[str, float] | None = None,
@@ -207,7 +206,7 @@ def build_score_table(
         Scores of all models.
     order
         Models in the order of the table.
-    ranking
+    ranks
         Ranks of the same models; None for one model.
     prompts
         Variance components over several prompts of all or some of the models.
@@ -257,7 +256,7 @@ def build_score_table(
             ScoreRow(
                 model=model,
                 greedy="" if np.isnan(greedy_score) else format_number(greedy_score, digits),
-                rank=_format_rank(ranking, model),
+                rank=_format_rank(ranks, i, scores),
                 score=format_number(float(scores.score[i]), digits),
                 interval=interval if np.isfinite(lows[i]) else "–",
                 se=format_error(float(se[i]), places),
@@ -279,20 +278,18 @@ def build_score_table(
         high=format_number(high, places),
         notes=tuple(numbers),
         sources={name: text for name, text in _SOURCES.items() if has_prompts or name != "prompt"},
-        has_ranks=ranking is not None,
+        has_ranks=ranks is not None,
         table="scores" if judge_scores is None else "judge",
         prediction_has_interaction=has_prompts and prompts is not None and _has_joined_components(prompts),
     )
 
 
-def _format_rank(ranking: Ranking | None, model: str) -> str:
-    """Return a rank with the first and last rank of its confidence set: "2 (1–4)"."""
-    if ranking is None or np.isnan(ranking.rank[i := ranking.models.index(model)]):
+def _format_rank(ranks: RankRanges | None, i: int, scores: Scores) -> str:
+    """Return the rank of model i with the first and last rank of its own range: "2 (1–4)"."""
+    if ranks is None or np.isnan(scores.score[i]):
         return "–"
-    first, last = int(ranking.rank_low[i]), int(ranking.rank_high[i])
-    return (
-        f"{int(ranking.rank[i]):,} ({first:,})" if first == last else f"{int(ranking.rank[i]):,} ({first:,}–{last:,})"
-    )
+    rank, first, last = (int(each[i]) for each in ranks[:3])
+    return f"{rank:,} ({first:,})" if first == last else f"{rank:,} ({first:,}–{last:,})"
 
 
 def _has_joined_components(components: PromptComponents) -> bool:

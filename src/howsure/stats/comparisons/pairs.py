@@ -436,6 +436,13 @@ class Pairs(Comparison):
         """Holm-adjusted p-values over all pairs."""
         return holm(self.interval().p_value)
 
+    @cached_property
+    def p_by_model(self) -> FloatArray:
+        """p-values of model i against j, Holm-adjusted over the M - 1 tests of model i alone, shape (M, M)."""
+        matrix = np.full((len(self.models),) * 2, np.nan)
+        matrix[self.a, self.b] = matrix[self.b, self.a] = self.interval().p_value
+        return np.apply_along_axis(holm, 1, matrix)
+
     @property
     def p_verdict(self) -> FloatArray:
         """The p-values that decide, shape (P,)."""

@@ -1,8 +1,10 @@
-"""Ranks of models: simultaneous confidence sets, chance to be the best, chance of a wrong order.
+"""Ranks of models: ranges of ranks, the chance to be the best, the chance of a wrong order.
 
-The rank set of a model goes from 1 + the number of models significantly better to M - the number significantly worse,
-over Holm-adjusted paired tests of all pairs: all M sets hold the true ranks at once with the probability `level`
-(Mogstad, Romano, Shaikh and Wilhelm 2024).
+All of it is of differences on the questions that two models both answered: those of `pairs`, with their tests. A model
+has at least as many above it as are significantly better, and at least as many below it as are significantly worse
+(Mogstad, Romano, Shaikh and Wilhelm 2024). The range of a model by itself counts its M - 1 tests, adjusted for these
+alone by Holm: it holds the true rank of this model with the probability `level`. The simultaneous ranges count tests
+adjusted for all pairs: all M of them hold the true ranks at once with this probability.
 
 Step-down tests of the largest statistic (Romano and Wolf 2005), with the correlations of the pairs, were measured and
 are not used: sets of 10 to 84 models were 1 to 3 % shorter than with Holm on published results, while some rank of
@@ -11,33 +13,72 @@ models that are all equal was ruled out in .05 to .09 of the simulated evaluatio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import Pairs, pairs
-from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import Claim, DifferenceMethod, check_mean_claim
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import Scores, cluster_excess, cluster_residuals, score, unbiased_data
 
 __all__ = [
+    "RankRanges",
     "Ranking",
-    "WrongOrder",
     "count_moved_models",
-    "covariance_of_means",
-    "p_above",
+    "fit_common_scores",
+    "range_ranks",
     "rank",
     "wrong_order",
 ]
 
 #: Scores that are closer than this are equal: sums of the same numbers in another order differ by less.
 _ROUNDING = 1e-12
+#: Most points of the quasi-random draws of `chance_best`, and most comparisons of two models over all points.
+_POINTS, _MOST_NUMBERS = 2**15, 2**25
+#: Standard errors behind another model from which a model has no chance to be the best.
+_HOPELESS = 4.5
+
+
+class RankRanges(NamedTuple):
+    """Rank of each of M models and its ranges, shape (M,) each.
+
+    Examples
+    --------
+    >>> scores = [[[1]] * 40, [[1], [0]] * 20, [[0]] * 40]
+    >>> cells = Cells.from_scores("demo", ["a", "b", "c"], [f"q{i}" for i in range(40)], scores)
+    >>> range_ranks(pairs(cells)).high.tolist()
+    [1, 2, 3]
+    """
+
+    rank: IntArray
+    """1 + the number of models with a higher score on the questions that both answered."""
+    low: IntArray
+    """Best rank of the range of a model by itself."""
+    high: IntArray
+    """Its worst rank."""
+    low_all: IntArray
+    """Best rank of the range that holds at once with those of all other models."""
+    high_all: IntArray
+    """Its worst rank."""
+
+
+def range_ranks(compared: Pairs) -> RankRanges:
+    """Return the rank of each model and its ranges, from the differences and the tests of all pairs."""
+    ahead = _spread(compared, compared.difference > _ROUNDING, compared.difference < -_ROUNDING) == 1
+    low_high: list[IntArray] = []
+    for p in (compared.p_by_model, _spread(compared, compared.p_holm, compared.p_holm)):
+        is_significant = p < 1 - compared.level
+        low_high.append(1 + np.sum(ahead.T & is_significant, axis=1))
+        low_high.append(len(ahead) - np.sum(ahead & is_significant, axis=1))
+    return RankRanges(1 + np.sum(ahead, axis=0), *low_high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,29 +87,24 @@ class Ranking(Result):
 
     Attributes
     ----------
-    score
-        Mean over the questions that the model answered; NaN where none.
-    rank
-        1 + the number of models with a higher score; NaN without a score.
-    rank_low, rank_high
-        Best and worst rank in the confidence set.
-    distribution
-        Share of the draws in which model m has rank r + 1, shape (M, M).
-    n_missing
-        Questions without a score.
-    df
-        Degrees of freedom of the error of each score where questions come in clusters, else None.
+    compared
+        Differences of all pairs of models and their tests, which everything here is about.
+    scores
+        Score of each model on the questions that it answered.
+    score_common
+        Score on the questions that all models with a score answered; NaN without such questions.
+    ranges
+        Rank of each model, its range by itself, and the simultaneous one.
+    p_best
+        Chance to be the best, see `chance_best`.
     p_above_next
         Chance that the model ranks above the next lower one, with the error of their paired difference; NaN for the
-        last. By the law of the draws behind `p_best`: normal, and Student's t where questions come in clusters.
+        last. By the distribution behind `p_best`: normal, and Student's t where questions come in clusters.
     k, p_wrong_next
         Generations per question, and the chance that the scores of so many put the model and the next lower one in the
         wrong order (`wrong_order`); None where no k is given.
     why_no_order
         Notes on why that chance is not known, each with where it holds, shape (M,).
-    se
-        Standard error of each score, of which the table shows as many decimals as `howsure score` does; None leaves it
-        out.
 
     Examples
     --------
@@ -78,71 +114,69 @@ class Ranking(Result):
     [1.0, 0.0, 0.0]
     """
 
-    benchmark: str
-    models: tuple[str, ...]
-    score: FloatArray
-    rank: NDArray[np.number]
-    rank_low: IntArray
-    rank_high: IntArray
-    distribution: FloatArray = field(repr=False)
-    n_missing: IntArray
-    untested: NDArray[np.bool_] = field(repr=False)
-    flat: NDArray[np.bool_] = field(repr=False)
-    claim: Claim
-    level: float
-    df: FloatArray | None = field(default=None, repr=False)
-    p_above_next: FloatArray | None = field(default=None, repr=False)
+    compared: Pairs = field(repr=False)
+    scores: Scores = field(repr=False)
+    score_common: FloatArray
+    ranges: RankRanges
+    p_best: FloatArray
+    p_above_next: FloatArray
     k: int | None = None
-    p_wrong_next: FloatArray | None = field(default=None, repr=False)
-    se: FloatArray | None = field(default=None, repr=False)
+    p_wrong_next: FloatArray | None = None
     why_no_order: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     @property
-    def p_best(self) -> FloatArray:
-        """Chance to have rank 1 if scores were drawn again around the observed ones."""
-        return np.asarray(self.distribution[:, 0])
+    def hidden_columns(self) -> frozenset[str]:
+        """The score on common questions, where all models with a score answered all questions."""
+        is_scored = ~np.isnan(self.scores.score)
+        return frozenset() if np.any(self.scores.n_missing[is_scored] > 0) else frozenset({"score_common"})
 
     def columns(self) -> Columns:
         """Return one row per model, the best first."""
-        order = np.argsort(np.nan_to_num(-self.score, nan=np.inf), kind="stable")
-        M = len(self.models)
-        scored = ~np.isnan(self.score)
+        scores, M = self.scores, len(self.scores.models)
+        scored = ~np.isnan(scores.score)
+        blank = np.isnan(self.compared.p_holm)
+        untested = np.isin(np.arange(M), [self.compared.a[blank], self.compared.b[blank]])
+        is_partial = scored & (scores.n_missing > 0)
         columns: Columns = make_columns(
             M,
-            benchmark=self.benchmark,
-            model=self.models,
-            score=self.score,
-            **({} if self.se is None else {"se": self.se}),
-            rank=self.rank,
-            rank_low=self.rank_low,
-            rank_high=self.rank_high,
+            benchmark=scores.benchmark,
+            model=scores.models,
+            score=scores.score,
+            score_common=self.score_common,
+            se=np.sqrt(scores.variance),
+            rank=self.ranges.rank if scored.all() else np.where(scored, self.ranges.rank, np.nan),
+            rank_low=self.ranges.low,
+            rank_high=self.ranges.high,
+            rank_low_all=self.ranges.low_all,
+            rank_high_all=self.ranges.high_all,
             p_best=self.p_best,
-            **({} if self.p_above_next is None else {"p_above_next": self.p_above_next}),
+            p_above_next=self.p_above_next,
             **({} if self.p_wrong_next is None else {"p_wrong_next": self.p_wrong_next, "k": self.k}),
-            level=self.level,
-            claim=self.claim,
+            level=self.compared.level,
+            claim=self.compared.claim,
             note=notes(
                 {
                     "no scores": ~scored,
-                    "on fewer questions than there are: pairs are compared on those that both answered": scored
-                    & (self.n_missing > 0),
-                    "some pairs cannot be tested and count as not distinguishable": scored & self.untested,
-                    "no variation was seen: p_best takes its score as exact": self.flat,
-                    "the error of its score is unknown: no chance to be the best": scored & np.isnan(self.p_best),
+                    "on fewer questions than there are: ranks are by differences on the questions that two models both "
+                    "answered": is_partial,
+                    "some pairs cannot be tested and count as not distinguishable": scored & untested,
+                    "no chance to be the best: too few questions in common with the others, or an unknown error": scored
+                    & np.isnan(self.p_best),
                     **self.why_no_order,
                     **self._of_clusters(),
                 }
             ),
         )
+        order = _order(self.ranges.rank, scores.score)
         return {name: values[order] for name, values in columns.items()}
 
     def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
         """Return notes on clusters, each with where it holds, shape (M,)."""
-        if self.df is None:
+        if self.scores.n_clusters is None or self.scores.df is None:
             return {}
         return {
-            "questions in clusters: ranks are those on new clusters": ~np.isnan(self.df),
-            FEW_DF: self.df < FEWEST_DF,
+            "questions in clusters: ranks are those on new clusters": ~np.isnan(self.scores.df),
+            FEW_DF: self.scores.df < FEWEST_DF,
         }
 
 
@@ -153,10 +187,8 @@ def rank(
     level: float = 0.95,
     method: DifferenceMethod | None = None,
     k: int | None = None,
-    draws: int = 10_000,
-    rng: np.random.Generator | int = 0,
 ) -> Ranking:
-    """Rank all models, with simultaneous confidence sets for the ranks and the distribution of ranks.
+    """Rank all models by their differences on common questions, with ranges of ranks and the chance to be the best.
 
     Parameters
     ----------
@@ -165,15 +197,12 @@ def rank(
     claim
         One of `CLAIMS`: whether the ranks are those on new questions or on these very questions.
     level
-        Probability with which all rank sets hold at once, in (0, 1).
+        Probability with which a range holds the rank of its model, or with which all simultaneous ranges hold at once;
+        in (0, 1).
     method
         Method of the paired tests, as in `pairs`.
     k
         Generations per question for which the chance of a wrong order is computed; None leaves it out.
-    draws
-        Number of normal draws of all scores, with the covariance that shared questions give them; 1 or more.
-    rng
-        Generator of random numbers, or its seed.
 
     Returns
     -------
@@ -183,7 +212,7 @@ def rank(
     Raises
     ------
     InputError
-        When there are fewer than two models, or `draws` is below 1.
+        When there are fewer than two models.
 
     References
     ----------
@@ -197,30 +226,27 @@ def rank(
     >>> result["model"].tolist(), result["rank_low"].tolist(), result["rank_high"].tolist()
     (['a', 'b', 'c'], [1, 2, 3], [1, 2, 3])
     """
-    if draws < 1:
-        raise InputError(f"draws is {draws!r}", where="rank", remedy="allowed: 1 or more, such as 10000")
     compared = pairs(cells, claim=claim, level=level, method=method)
     scores = score(cells, claim=claim)
-    M = len(cells.models)
     scored = ~np.isnan(scores.score)
-    is_significant = compared.p_holm < 1 - level
-    better = np.zeros((M, M), dtype=bool)  # [i, j]: i significantly better than j
-    ahead, behind = compared.difference > 0, compared.difference < 0
-    better[compared.a, compared.b] = is_significant & ahead
-    better[compared.b, compared.a] = is_significant & behind
-    untested = np.zeros(M, dtype=bool)
-    blank = np.isnan(compared.p_holm)
-    untested[compared.a[blank]] = untested[compared.b[blank]] = True
-    above = np.sum(scores.score[:, None] < scores.score, axis=1) + 1
-    matrix = np.full((M, M), np.nan)
-    matrix[compared.a, compared.b] = _phi(compared.difference, compared.variance, _least_df(cells, scores))
-    matrix[compared.b, compared.a] = 1 - matrix[compared.a, compared.b]
+    ranges = range_ranks(compared)
+    df = math.inf
+    if compared.df is not None and not np.all(np.isnan(compared.df)):
+        df = float(np.nanmin(compared.df))
+    order = _order(ranges.rank, scores.score)[: np.sum(scored)]
+
+    def take_next(of_pairs: FloatArray, of_reverse: FloatArray) -> FloatArray:
+        """Values of each model and the next lower one, from those of pairs; NaN for the last and without a score."""
+        values = np.full(len(order) + np.sum(~scored), np.nan)
+        values[order[:-1]] = _spread(compared, of_pairs, of_reverse)[order[:-1], order[1:]]
+        return values
+
+    above = _phi(compared.difference, compared.variance, df)
     p_wrong_next, why_no_order = None, {}
     if k is not None:
-        wrong = wrong_order(cells, [k], claim=claim)
+        se, p_wrong = wrong_order(compared, k)
         p_wrong_next, se, n_common = (
-            _take_next(_spread_pairs(wrong, each, M), scores.score)
-            for each in (wrong.p_wrong[:, 0], wrong.se[:, 0], compared.n_questions)
+            take_next(each, each) for each in (p_wrong, se, compared.n_questions.astype(float))
         )
         few = n_common < 2
         why_no_order = {
@@ -231,159 +257,40 @@ def rank(
             & np.isnan(se),
         }
     return Ranking(
-        cells.benchmark,
-        cells.models,
-        scores.score,
-        above if scored.all() else np.where(scored, above, np.nan),
-        1 + better.sum(axis=0),
-        M - better.sum(axis=1),
-        _rank_distribution(cells, scores, draws, np.random.default_rng(rng)),
-        scores.n_missing,
-        untested,
-        scores.variance == 0,
-        claim,
-        level,
-        scores.df if scores.n_clusters is not None else None,
-        _take_next(matrix, scores.score),
+        compared,
+        scores,
+        mean_where(cells.mean, cells.answered & np.all(cells.answered[scored], axis=0)),
+        ranges,
+        chance_best(*fit_common_scores(cells, claim=claim), df=df),
+        take_next(above, 1 - above),
         k,
         p_wrong_next,
-        np.sqrt(scores.variance),
         why_no_order,
     )
 
 
-def _spread_pairs(of: WrongOrder, values: FloatArray | IntArray, models: int) -> FloatArray:
-    """Return values of pairs, shape (P,), at [a, b] and [b, a] of a matrix of all models; NaN elsewhere."""
-    matrix = np.full((models, models), np.nan)
-    matrix[of.a, of.b] = matrix[of.b, of.a] = values
+def _order(rank: IntArray, score: FloatArray) -> IntArray:
+    """Return the rows of the models by rank, then by score; those without a score last."""
+    return np.lexsort((-score, np.where(np.isnan(score), np.inf, rank)))
+
+
+def _spread(compared: Pairs, values: NDArray[np.generic], reverse: NDArray[np.generic]) -> FloatArray:
+    """Return values of pairs, shape (P,), at [a, b] of a matrix of all models, others at [b, a], and NaN at [a, a]."""
+    matrix = np.full((len(compared.models),) * 2, np.nan)
+    matrix[compared.a, compared.b], matrix[compared.b, compared.a] = values, reverse
     return matrix
 
 
-def _take_next(matrix: FloatArray, score: FloatArray) -> FloatArray:
-    """Return the entry of each model and the next lower one, shape (M,); NaN for the last and without a score."""
-    order = np.argsort(np.nan_to_num(-score, nan=np.inf), kind="stable")
-    order = order[~np.isnan(score[order])]
-    values = np.full(len(score), np.nan)
-    values[order[:-1]] = matrix[order[:-1], order[1:]]
-    return values
-
-
-def p_above(cells: Cells, *, claim: Claim = "new-questions", paired: bool = True) -> FloatArray:
-    """Compute P(model a ranks above model b) = Phi(difference / SE) of all pairs.
+def wrong_order(compared: Pairs, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return the error of each difference with k generations per question, and the chance of a wrong order, shape (P,).
 
     Parameters
     ----------
-    cells
-        M models on N questions.
-    claim
-        One of `CLAIMS`.
-    paired
-        True: SE of the paired difference on the common questions. False: SE^2 = SE_a^2 + SE_b^2, GEN appendix F, which
-        is too large where models find the same questions difficult.
-
-    Returns
-    -------
-    Shape (M, M): of model a above model b at [a, b], 1/2 on the diagonal, NaN where SE is 0.
-
-    Examples
-    --------
-    >>> cells = Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], [[[1], [1], [1]], [[0], [1], [0]]])
-    >>> p_above(cells).round(2).tolist()
-    [[0.5, 0.99], [0.01, 0.5]]
-    """
-    compared = pairs(cells, claim=claim)
-    a, b = compared.a, compared.b
-    difference, variance = compared.difference, compared.variance
-    if not paired:
-        alone = score(cells, claim=claim)
-        difference, variance = alone.score[a] - alone.score[b], alone.variance[a] + alone.variance[b]
-    out = np.full((len(cells.models),) * 2, 0.5)
-    out[a, b] = _phi(difference, variance)
-    out[b, a] = 1 - out[a, b]
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class WrongOrder(Result):
-    """Chance that scores of k generations per question put two models in the wrong order.
-
-    Attributes
-    ----------
-    a, b
-        Rows of the two models in `models`, shape (P,).
+    compared
+        All pairs. For the claim ``"new-questions"`` SE(k)^2 = (D + E/k)/N on as many new questions, with the unbiased D
+        of `unbiased_data` and what clusters add to it; for ``"these-questions"`` E/(kN).
     k
-        Generations per question, shape (K,).
-    difference
-        Observed difference a - b, shape (P,).
-    se, p_wrong
-        Standard error with k generations, and the chance of a wrong order, shape (P, K).
-
-    Examples
-    --------
-    >>> scores = [[[1, 1], [1, 0], [1, 1]], [[1, 0], [0, 0], [1, 0]]]
-    >>> result = wrong_order(Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], scores), [1, 10])
-    >>> result.k.tolist(), result.difference.round(2).tolist()
-    ([1, 10], [0.5])
-    """
-
-    benchmark: str
-    models: tuple[str, ...]
-    a: IntArray
-    b: IntArray
-    k: IntArray
-    difference: FloatArray
-    se: FloatArray
-    p_wrong: FloatArray
-    claim: Claim
-
-    def columns(self) -> Columns:
-        """Return one row per pair and k."""
-        P, K = self.se.shape
-        names = np.array(self.models, dtype=object)
-        return make_columns(
-            P * K,
-            benchmark=self.benchmark,
-            model_a=np.repeat(names[self.a], K),
-            model_b=np.repeat(names[self.b], K),
-            k=np.tile(self.k, P),
-            difference=np.repeat(self.difference, K),
-            se=self.se.ravel(),
-            p_wrong=self.p_wrong.ravel(),
-            claim=self.claim,
-            note=notes(
-                {
-                    "data and prediction noise cannot be separated": np.isnan(self.se).ravel(),
-                    "no variation was seen": self.se.ravel() == 0,
-                }
-            ),
-        )
-
-
-def wrong_order(
-    cells: Cells,
-    k: Sequence[int] = (1, 2, 5, 10, 20, 50),
-    *,
-    claim: Claim = "new-questions",
-    paired: bool = True,
-) -> WrongOrder:
-    """Compute the chance that k generations per question put two models in the wrong order.
-
-    Parameters
-    ----------
-    cells
-        M models on N questions.
-    k
-        Numbers of generations per question, whole numbers from 1.
-    claim
-        ``"new-questions"``: SE(k)^2 = (D + E/k)/N on as many new questions, with the unbiased D of `unbiased_data`;
-        ``"these-questions"``: E/(kN).
-    paired
-        As in `p_above`.
-
-    Returns
-    -------
-    WrongOrder
-        One row per pair and k.
+        Generations per question, 1 or more.
 
     Notes
     -----
@@ -398,44 +305,28 @@ def wrong_order(
     --------
     >>> scores = [[[1, 1], [1, 0], [1, 1]], [[0, 0], [1, 1], [0, 1]]]
     >>> cells = Cells.from_scores("demo", ["a", "b"], ["q1", "q2", "q3"], scores)
-    >>> wrong_order(cells, k=(1, 100))["p_wrong"].round(2).tolist()
-    [0.25, 0.19]
+    >>> [wrong_order(pairs(cells), k)[1].round(2).tolist() for k in (1, 100)]
+    [[0.25], [0.19]]
     """
-    if not len(k) or any(int(each) != each or each < 1 for each in k):
-        raise InputError(f"k is {list(k)}", where="wrong_order", remedy="allowed: whole numbers from 1")
-    check_mean_claim(claim)
-    single = replace(cells, clusters=None)  # D and E are those of single questions; `excess` is what clusters add
-    compared = pairs(single)
-    a, b, difference = compared.a, compared.b, compared.difference
-    runs = np.asarray(k)
-    parts: list[tuple[Pairs | Scores, slice | IntArray]] = [(compared, slice(None))]
-    if not paired:
-        alone = score(single)
-        parts, difference = [(alone, a), (alone, b)], alone.score[a] - alone.score[b]
-    variance = np.zeros((len(a), len(runs)))
-    for of, rows in parts:
-        E, D, T, N, squared = (
-            np.asarray(each)[rows][:, None] for each in (of.prediction, of.data, of.total, of.n_questions, of.variance)
-        )
-        D, T = (unbiased_data(each, squared * N, N) for each in (D, T))
+    check_mean_claim(compared.claim)
+    N, E = np.where(compared.n_questions > 0, compared.n_questions, np.nan), compared.prediction
+    if compared.claim == "these-questions":
+        square = E / k / N
+    else:
+        between = compared.square / N - compared.difference**2  # var(d_q)
+        between = np.where(between > _ROUNDING * compared.square / N, between, 0)
+        D, T = (unbiased_data(each, between, N) for each in (compared.data, compared.total))
         added: FloatArray | float = 0.0
-        if claim == "new-questions" and cells.clusters is not None:
-            means = cells.mean[rows] if isinstance(of, Scores) else cells.mean[a] - cells.mean[b]
-            added = cluster_excess(means, cells.clusters)[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if claim == "new-questions":  # for one generation, T will do where D and E are unknown
-                variance += (
-                    np.where(np.isnan(E) & (runs == 1), np.maximum(T + added, 0), np.maximum(D + added, 0) + E / runs)
-                    / N
-                )
-            else:
-                variance += E / runs / N
-    p_wrong = _phi(-np.abs(difference)[:, None], variance)
-    return WrongOrder(cells.benchmark, cells.models, a, b, runs, difference, np.sqrt(variance), p_wrong, claim)
+        if compared.cells.clusters is not None:
+            means = compared.cells.mean[compared.a] - compared.cells.mean[compared.b]
+            added = cluster_excess(means, compared.cells.clusters)
+        # for one generation, T will do where D and E are unknown
+        square = np.where(np.isnan(E) & (k == 1), np.maximum(T + added, 0), np.maximum(D + added, 0) + E / k) / N
+    return np.sqrt(square), _phi(-np.abs(compared.difference), square)
 
 
-def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> FloatArray:
-    """Compute the covariance of the models' scores.
+def fit_common_scores(cells: Cells, *, claim: Claim = "new-questions") -> tuple[FloatArray, FloatArray]:
+    """Fit scores of all models whose differences are those on common questions, and the covariance of these scores.
 
     Parameters
     ----------
@@ -446,32 +337,157 @@ def covariance_of_means(cells: Cells, *, claim: Claim = "new-questions") -> Floa
 
     Returns
     -------
-    Shape (M, M); the diagonal is the squared standard error of `claim`, NaN for a model whose error is unknown.
+    score, covariance
+        Shape (M,) and (M, M), of which only differences of models have a meaning. NaN for models that share fewer than
+        two questions with the largest group of models that common questions connect, and for unknown errors.
 
     Notes
     -----
-    Models share questions but not generations. With x_q the deviation of a question mean from the model's score, N_a
-    and N_b the questions that a and b answered, new questions give
+    The question mean of model m is fitted by theta_m + b_q, by least squares: a question says something of the models
+    that answered it only by how they differ on it. Differences of theta are those of `pairs` for two models, and where
+    all models answered all questions. With o_q the 0 and 1 of who answered q, m_q their number, H_q = diag(o_q) -
+    o_q o_q'/m_q, L = sum H_q, and residuals r_q of the fit, the covariance is
 
-        cov = sum over the common questions of x_aq x_bq / (N_a N_b)
+        L^+ (sum_q r_q r_q') L^+  for new questions,  L^+ (sum_q H_q diag(s2_q / k_q) H_q) L^+  for these questions
 
-    and these questions give 0. With clusters, the sums of x over each cluster, divided by sqrt(1 - n_c/N), take the
-    place of x: the variance of a difference of two models is then the clustered one of `pairs`, where both answered the
-    same questions. Products of x with 0 for a missing question are a Gram matrix: a covariance whatever is missing.
+    and for a single run the first, with diag(s2_q (1 - 1/k_q)) added as in the second. With clusters, sums of r over
+    clusters as `cluster_residuals` adjusts them take the place of r.
+
+    References
+    ----------
+    Arellano (1987), Computing robust standard errors for within-groups estimators, Oxford Bulletin of Economics and
+    Statistics 49.
+
+    Examples
+    --------
+    >>> cells = Cells.from_scores("demo", ["a", "b"], list("pqr"), [[[1], [1], []], [[0], [1], [1]]])
+    >>> theta, covariance = fit_common_scores(cells)
+    >>> (theta[0] - theta[1]).round(3), np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]).round(3)
+    (np.float64(0.5), np.float64(0.354))
     """
-    variance = score(cells, claim=claim).variance
-    covariance = np.zeros((len(variance),) * 2)
+    M = len(cells.models)
+    theta, covariance = np.full(M, np.nan), np.full((M, M), np.nan)
+    is_used = cells.answered & (np.sum(cells.answered, axis=0) > 1)
+    within = np.where(is_used, cells.within, np.nan)
+    if claim != "new-questions":
+        # as in `pairs`, a question with one generation takes the mean variance of the others
+        mean = mean_where(within, ~np.isnan(within))[:, None]
+        within = np.where(np.isnan(within) & (claim == "these-questions"), mean, within)
+    is_known = (np.sum(is_used, axis=1) > 1) & ~(np.isnan(within).all(axis=1) & (claim == "these-questions"))
+    rows = np.flatnonzero(is_known)
+    rows = rows[_find_largest_group(is_used[rows] @ is_used[rows].T)]
+    if len(rows) < 2:
+        return theta, covariance
+    o = is_used[rows].astype(float)
+    o *= np.sum(o, axis=0) > 1
+    share = o / np.maximum(np.sum(o, axis=0), 1)
+    # L + cJ with c = trace(L)/M^2 has the inverse L^+ + J/trace(L)
+    laplacian = np.diag(np.sum(o, axis=1)) - o @ share.T
+    trace = np.trace(laplacian)
+    inverse = np.linalg.inv(laplacian + trace / len(rows) ** 2) - 1 / trace
+    p = np.where(o > 0, cells.mean[rows], 0)
+    off = p - o * np.sum(share * p, axis=0)
+    fitted = inverse @ np.sum(off, axis=1)
+    square = np.zeros((len(rows),) * 2)
     if claim != "these-questions":
-        N = np.maximum(np.sum(cells.answered, axis=1), 1)
-        center = np.sum(cells.mean, axis=1, where=cells.answered) / N
-        X = np.where(cells.answered, cells.mean - center[:, None], 0)
+        residuals = off - o * (fitted[:, None] - share.T @ fitted)
         if cells.clusters is not None:
-            X, _ = cluster_residuals(cells.mean, cells.clusters)
-        covariance = X @ X.T / np.outer(N, N)
-    np.fill_diagonal(covariance, variance)
-    unknown = np.isnan(variance)
-    covariance[unknown], covariance[:, unknown] = np.nan, np.nan
-    return covariance
+            residuals, _ = cluster_residuals(np.where(o > 0, residuals, np.nan), cells.clusters)
+        square += residuals @ residuals.T
+    if claim != "new-questions":
+        k = np.maximum(cells.n[rows], 1)
+        noise = o * np.nan_to_num(within[rows]) * (1 / k if claim == "these-questions" else 1 - 1 / k)
+        cross = share @ noise.T
+        square += np.diag(np.sum(noise, axis=1)) - cross - cross.T + (share * np.sum(noise, axis=0)) @ share.T
+    theta[rows], covariance[np.ix_(rows, rows)] = fitted, inverse @ square @ inverse
+    return theta, covariance
+
+
+def _find_largest_group(is_linked: NDArray[np.bool_]) -> IntArray:
+    """Return the members of the largest group that links connect, from a symmetric matrix of links."""
+    label, lower = np.full(len(is_linked), -1), np.arange(len(is_linked))
+    while np.any(label != lower):
+        label, lower = lower, np.min(np.where(is_linked, lower, len(lower)), axis=1, initial=len(lower))
+    return np.flatnonzero(label == np.argmax(np.bincount(label, minlength=1)))
+
+
+def chance_best(theta: FloatArray, covariance: FloatArray, *, df: float = math.inf) -> FloatArray:
+    """Compute the chance of each model to be the best if scores were drawn again around these ones.
+
+    Parameters
+    ----------
+    theta, covariance
+        Scores, shape (M,), and their covariance, (M, M), of which only differences count; NaN for models without.
+    df
+        Degrees of freedom of Student's t with which the covariance is known; infinity draws normal scores.
+
+    Returns
+    -------
+    Shape (M,), with the sum 1; NaN for models without a score. Models that no draw separates share their chance.
+
+    Notes
+    -----
+    Along the axis of the largest variance the chance is an integral between the scores at which one model overtakes the
+    next, and exact: for two models it is Phi(difference/SE). Over the other axes it is a mean over 4,096 points of a
+    Kronecker sequence (fractional parts of multiples of roots of primes), the same in every call: its error was below
+    .0003 for 3 models, .002 for 30 and .01 for 100 (40 draws of 50,000 scores each).
+
+    References
+    ----------
+    Genz and Bretz (2009), Computation of multivariate normal and t probabilities, section 4.2. Niederreiter (1978).
+
+    Examples
+    --------
+    >>> chance_best(np.array([0.1, 0.0]), np.diag([0.006, 0.004])).round(4).tolist()
+    [0.8413, 0.1587]
+    """
+    out = np.full(len(theta), np.nan)
+    candidates = np.flatnonzero(~np.isnan(theta) & ~np.isnan(np.diag(covariance)))
+    if not len(candidates):
+        return out
+    out[candidates] = 0
+    best = candidates[np.argmax(theta[candidates])]
+    error = np.sqrt(np.maximum(covariance[best, best] + np.diag(covariance) - 2 * covariance[best], 0))
+    tail = _HOPELESS if math.isinf(df) else -float(special.stdtrit(df, special.ndtr(-_HOPELESS)))
+    rows = candidates[theta[candidates] >= theta[best] - tail * error[candidates] - _ROUNDING]
+    center = np.eye(len(rows)) - 1 / len(rows)
+    values, axes = np.linalg.eigh(center @ covariance[np.ix_(rows, rows)] @ center)
+    root = (axes * np.sqrt(np.maximum(values, 0)))[:, values > _ROUNDING * max(values[-1], 0)]
+    root *= np.sign(np.take_along_axis(root, np.argmax(np.abs(root), axis=0)[None], axis=0))
+    if not root.shape[1]:
+        ties = theta[rows] >= theta[best] - _ROUNDING
+        out[rows] = ties / np.sum(ties)
+        return out
+    slope = root[:, -1]
+    gap = slope[:, None] - slope
+    is_parallel = np.abs(gap) <= 1e-9 * np.max(np.abs(slope))
+    per_gap = 1 / np.where(is_parallel, 1, gap)
+    total = np.zeros(len(rows))
+    n_points = min(_POINTS, max(_MOST_NUMBERS // len(rows) ** 2, 128)) if root.shape[1] > 1 or math.isfinite(df) else 1
+    block = max(2**18 // len(rows) ** 2, 1)  # arrays that stay in the cache
+    for start in range(0, n_points, block):
+        u = _make_points(np.arange(start, min(start + block, n_points)), root.shape[1])
+        scale = np.ones(len(u)) if math.isinf(df) else np.sqrt(df / special.chdtri(df, u[:, 0]))
+        drawn = theta[rows] + scale[:, None] * (special.ndtri(u[:, 1:]) @ root[:, :-1].T)
+        # model m overtakes j, or j overtakes m, where the standard normal value times the scale is `at`
+        at = (drawn[:, None, :] - drawn[:, :, None]) * per_gap
+        behind = np.any((drawn[:, None, :] > drawn[:, :, None] + _ROUNDING) & is_parallel, axis=2)
+        low = np.max(np.where(is_parallel | (gap < 0), -np.inf, at), axis=2)
+        high = np.min(np.where(is_parallel | (gap > 0), np.inf, at), axis=2)
+        chance = special.ndtr(high / scale[:, None]) - special.ndtr(low / scale[:, None])
+        chance = np.where(behind, 0, np.maximum(chance, 0))
+        total += np.sum(chance / np.sum(chance, axis=1, keepdims=True), axis=0)
+    out[rows] = total / n_points
+    return out
+
+
+def _make_points(index: IntArray, dimensions: int) -> FloatArray:
+    """Return quasi-random points in (0, 1), shape (points, dimensions), folded so that both ends are alike."""
+    numbers = np.arange(2, 16 * (dimensions + 4))
+    divisors = np.arange(2, math.isqrt(int(numbers[-1])) + 1)
+    is_prime = np.all((numbers[:, None] % divisors != 0) | (numbers[:, None] == divisors), axis=1)
+    x: FloatArray = np.abs(2 * ((index[:, None] + 0.5) * np.sqrt(numbers[is_prime][:dimensions]) % 1) - 1)
+    return np.asarray(np.clip(x, 1e-9, 1 - 1e-9))
 
 
 def count_moved_models(before: FloatArray, after: FloatArray) -> int:
@@ -500,38 +516,7 @@ def count_moved_models(before: FloatArray, after: FloatArray) -> int:
     return int(np.sum(np.any(falls | rises, axis=1)))
 
 
-def _phi(difference: FloatArray, variance: FloatArray, df: float = np.inf) -> FloatArray:
+def _phi(difference: FloatArray, variance: FloatArray, df: float = math.inf) -> FloatArray:
     """Return Phi(difference / sqrt(variance)), or that of Student's t; NaN if no variation was observed."""
     z = difference / np.sqrt(np.where(variance > 0, variance, np.nan))
-    return np.asarray(special.ndtr(z) if np.isinf(df) else special.stdtr(df, z))
-
-
-def _least_df(cells: Cells, scores: Scores) -> float:
-    """Return the least degrees of freedom of the scores where questions come in clusters; infinity elsewhere."""
-    if cells.clusters is None or scores.df is None or scores.claim == "these-questions" or np.all(np.isnan(scores.df)):
-        return np.inf
-    return float(np.nanmin(scores.df))
-
-
-def _rank_distribution(cells: Cells, scores: Scores, draws: int, draw: np.random.Generator) -> FloatArray:
-    """Return the share of draws in which each model has each rank, shape (M, M); NaN if its error is unknown."""
-    M = len(scores.score)
-    covariance = covariance_of_means(cells, claim=scores.claim)
-    is_known = np.flatnonzero(~np.isnan(np.diag(covariance)))
-    out = np.full((M, M), np.nan)
-    if not len(is_known):
-        return out
-    values, axes = np.linalg.eigh(covariance[np.ix_(is_known, is_known)])
-    root = axes * np.sqrt(np.maximum(values, 0))
-    # Rounded, so that models with the same scores tie; a tie falls at random.
-    noise = draw.standard_normal((draws, len(is_known))) @ root.T
-    if np.isfinite(df := _least_df(cells, scores)):
-        # With few clusters the covariance is hardly known: draws of t with the least of the degrees of freedom.
-        noise *= np.sqrt(df / draw.chisquare(df, draws))[:, None]
-    drawn = np.round(scores.score[is_known] + noise, 9)
-    order = np.lexsort((draw.random(drawn.shape), -drawn), axis=1)
-    place = order + len(is_known) * np.arange(len(is_known))  # [draw, r]: the model at rank r
-    times = np.bincount(place.ravel(), minlength=len(is_known) ** 2).reshape(len(is_known), -1)
-    out[is_known] = 0
-    out[np.ix_(is_known, np.arange(len(is_known)))] = times.T / draws
-    return out
+    return np.asarray(special.ndtr(z) if math.isinf(df) else special.stdtr(df, z))

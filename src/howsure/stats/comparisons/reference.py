@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from howsure.errors import UnknownNameError
 from howsure.stats.comparisons.pairs import Pairs
 from howsure.stats.core.cells import FloatArray, IntArray
-from howsure.stats.core.multiplicity import holm
 
 __all__ = ["ReferenceComparisons", "compare_with_reference"]
 
@@ -140,11 +139,11 @@ def compare_with_reference(pairs: Pairs, reference: str, *, chosen_by_scores: bo
     rows = np.flatnonzero((pairs.a == r) | (pairs.b == r))
     is_first = pairs.a[rows] == r
     p_value = pairs.interval().p_value
-    p_holm = pairs.p_holm[rows] if chosen_by_scores else holm(p_value[rows])
+    others = np.where(is_first, pairs.b[rows], pairs.a[rows])
+    p_holm = pairs.p_holm[rows] if chosen_by_scores else pairs.p_by_model[r, others]
     n_tests = max(int(np.sum(~np.isnan(p_value if chosen_by_scores else p_value[rows]))), 1)
     strict = replace(pairs, level=1 - (1 - pairs.level) / n_tests)
     each, of_all = (_turn(one.low[rows], one.high[rows], is_first) for one in (pairs.interval(), strict.interval()))
-    others = np.where(is_first, pairs.b[rows], pairs.a[rows])
     return ReferenceComparisons(
         reference=reference,
         models=tuple(pairs.models[i] for i in others),

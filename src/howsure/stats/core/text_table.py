@@ -19,7 +19,7 @@ __all__ = ["RowNotes", "choose_decimals", "choose_row_decimals", "format_html", 
 #: Columns with one value in all rows are printed once below the table, but not these.
 _ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
 #: Number formats of columns; all others have four decimals, but for those in the unit of the score.
-_FORMATS = {"level": "g", "df": ".4g", "z": ".2f", "n_different": ".1f", "tokens": ".0f"}
+_FORMATS = {"level": "g", "p_best": ".2f", "df": ".4g", "z": ".2f", "n_different": ".1f", "tokens": ".0f"}
 #: Columns in the unit of the score, and their limits: they have the decimals of the error of their row.
 _SCORES = frozenset(
     {
