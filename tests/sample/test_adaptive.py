@@ -266,7 +266,7 @@ def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
     """Theory: whole stages are there, and the score is that of the folder, as `score` says it."""
     worker = FakeWorker(200, scorer(SURE), N=100)
     with open_run(tmp_path) as run:
-        (verdict,) = stopped(tmp_path, StoppingConfig(width=0.03), worker)
+        (verdict,) = stopped(tmp_path, StoppingConfig(width=0.03, rule="sequence"), worker)
         run.append([
             Response(benchmark="b", model="m", question=f"q{q}", variant="v", generation=g, score=s)
             for (q, _, g), s in worker.cells.items()
@@ -285,7 +285,7 @@ def test_it_stops_after_a_stage_by_the_interval_of_all_stages(tmp_path):
 
 def test_a_run_that_ends_early_is_asked_alike(tmp_path):
     worker = FakeWorker(200, scorer(SURE), N=100)
-    (verdict,) = stopped(tmp_path, StoppingConfig(width=0.09), worker)
+    (verdict,) = stopped(tmp_path, StoppingConfig(width=0.09, rule="sequence"), worker)
     assert verdict.n_rounds <= 6
     assert counts(worker) == [verdict.n_rounds] * 100
     assert stored.load_plans(tmp_path) == {}
@@ -294,7 +294,7 @@ def test_a_run_that_ends_early_is_asked_alike(tmp_path):
 @pytest.mark.parametrize("dies", [150, 500, 650, 1000])
 def test_killed_and_continued_it_stops_where_it_would_have(tmp_path, dies):
     (tmp_path / "whole").mkdir()
-    until = StoppingConfig(width=0.03)
+    until = StoppingConfig(width=0.03, rule="sequence")
     whole = FakeWorker(200, scorer(SURE), N=100)
     expected = stopped(tmp_path / "whole", until, whole)
     killed = FakeWorker(200, scorer(SURE), N=100, dies=dies)
@@ -306,7 +306,7 @@ def test_killed_and_continued_it_stops_where_it_would_have(tmp_path, dies):
     done = FakeWorker(200, scorer(SURE), N=100, cells=again.cells)
     assert stopped(tmp_path, until, done) == expected
     assert done.cells == whole.cells
-    (verdict,) = stopped(tmp_path, StoppingConfig(width=0.02), done)
+    (verdict,) = stopped(tmp_path, StoppingConfig(width=0.02, rule="sequence"), done)
     assert verdict.n_rounds > expected[0].n_rounds
     assert done.cells.items() > whole.cells.items()
 
@@ -314,14 +314,14 @@ def test_killed_and_continued_it_stops_where_it_would_have(tmp_path, dies):
 def test_a_stage_of_another_wish_is_finished_before_one_is_planned_from_it(tmp_path):
     """Killed in a stage, then asked for less or more: the plan in the folder comes first, and is whole at the look."""
     killed = FakeWorker(200, scorer(SURE), N=100, dies=650)
-    stopped(tmp_path, StoppingConfig(width=0.03), killed)
+    stopped(tmp_path, StoppingConfig(width=0.03, rule="sequence"), killed)
     plan = stored.load_plans(tmp_path)["b"]["m"]
     for width in (0.028, 0.05):
         folder = tmp_path / str(width)
         folder.mkdir()
         stored.save_plan(folder, "b", "m", plan)
         worker = FakeWorker(200, scorer(SURE), N=100, cells=killed.cells)
-        (verdict,) = stopped(folder, StoppingConfig(width=width), worker)
+        (verdict,) = stopped(folder, StoppingConfig(width=width, rule="sequence"), worker)
         now = stored.load_plans(folder)["b"]["m"]
         assert now.allocations[: len(plan.allocations)] == plan.allocations
         if verdict.n_rounds > plan.generations:
@@ -353,7 +353,7 @@ def test_at_whichever_stage_it_stops_the_truth_is_inside(tmp_path):
         worker = FakeWorker(80, scorer(SURE[20:80], seed), N=60)
         folder = tmp_path / str(seed)
         folder.mkdir()
-        (verdict,) = stopped(folder, StoppingConfig(width=0.045, level=0.7), worker)
+        (verdict,) = stopped(folder, StoppingConfig(width=0.045, level=0.7, rule="sequence"), worker)
         assert (verdict.reason, verdict.n_rounds > 6) == ("narrow", True)
         missed.append(abs(verdict.score - np.mean(SURE[20:80])) > verdict.half_width)
     assert np.mean(missed) < 0.3

@@ -47,7 +47,7 @@ def sample(folder, rows, keys, texts):
 def check_rescore(run, scorer, scores):
     """Score the completions of a run again: each score is what it was."""
     result = hs.rescore(run, scorer)
-    assert result.parts[0].agreement == 1, result
+    assert result["agreement"].tolist() == [1], result
     assert len(scores) > 0
 
 
