@@ -3,6 +3,7 @@
 import io
 import re
 import warnings
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -585,3 +586,21 @@ def test_a_gate_is_neither_true_nor_false(counts, verdict):
     result = hs.gate(_frame({"old": RIGHT, "new": counts}), a="new", b="old", margin=0.05)
     with pytest.raises(InputError, match=f"this one is {verdict}; compare .verdict with 'pass'"):
         bool(result)
+
+
+@pytest.mark.parametrize(
+    ("unread", "wanted"),
+    [((0, 0), "pass"), ((0, 30), "inconclusive"), ((30, 0), "pass"), ((1, 1), "pass")],
+)
+def test_no_pass_that_unread_answers_decide(unread, wanted):
+    # theory: with all unread answers of the baseline right, it is far better than the candidate
+    rng = np.random.default_rng(3)
+    rates = np.repeat(rng.choice([0.0, 1.0], (1, 400, 1), p=[0.3, 0.7]), 2, axis=0)
+    cells = hs.Cells.from_scores("b", ["new", "old"], [f"q{i}" for i in range(400)], rates)
+    counts = np.zeros((2, 400), dtype=np.int64)
+    for row, n in enumerate(unread):
+        counts[row, np.flatnonzero(rates[row, :, 0] == 0)[:n]] = 1
+    result = hs.gate(replace(cells, unparsed=counts), a="new", b="old", margin=0.02)
+    assert result.verdict == wanted
+    bar = hs.gate(replace(cells, unparsed=counts).select(["old"]), at_least=float(rates.mean()) + 0.06)
+    assert bar.verdict == ("inconclusive" if unread[1] == 30 else "fail")

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from howsure.api import judged_results
 from howsure.api.result_selection import (
     CellsLike,
@@ -17,6 +15,7 @@ from howsure.api.result_selection import (
     list_first,
     select_with_models,
     warn_of_left_out,
+    warn_of_unparsed,
 )
 from howsure.errors import InputError
 from howsure.notes import Note, warn
@@ -160,7 +159,7 @@ def score(
     if borrow is None:
         results = judged_results.open_judged(data) if pass_at is None else None
         benchmarks = to_cells(data if results is None else results)
-        _warn_of_unparsed(benchmarks)
+        warn_of_unparsed(benchmarks)
         scored = _for_each(
             benchmarks,
             lambda cells: score_statistics.score_with_missing(
@@ -271,7 +270,7 @@ def compare(
             raise InputError(f"{what} without pairing", where="compare", remedy="leave one of them out")
         return _for_each(both, lambda cells: comparisons.compare_unpaired(cells, a, b, claim=claim, level=level))
     if borrow is None:
-        _warn_of_unparsed([cells.select(list(dict.fromkeys((a, b)))) for cells in both])
+        warn_of_unparsed([cells.select(list(dict.fromkeys((a, b)))) for cells in both])
         compared = _for_each(
             both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method)
         )
@@ -286,18 +285,6 @@ def compare(
         return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=method)
 
     return _for_each(both, compare_borrowed)
-
-
-def _warn_of_unparsed(benchmarks: Iterable[Cells]) -> None:
-    """Say of each benchmark how many answers of which models are unread, where scores are given with a bound."""
-    for cells in benchmarks:
-        models = [model for model, is_bounded in zip(cells.models, cells.is_bounded, strict=True) if is_bounded]
-        if models and cells.unparsed is not None:
-            worst = int(np.nanargmax(cells.unparsed_share))
-            facts = {"models": list_first(models), "model": cells.models[worst]}
-            facts["share"] = f"{cells.unparsed_share[worst]:.1%}"
-            n = int(cells.unparsed[cells.is_bounded].sum())
-            warn(Note("unparsed-bound", benchmarks=(cells.benchmark,), n=n, facts=facts), stacklevel=3)
 
 
 def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
@@ -364,7 +351,7 @@ def pairs(
     """
     _check(claim, level, method)
     benchmarks = _with_several_models(data)
-    _warn_of_unparsed(benchmarks)
+    warn_of_unparsed(benchmarks)
     return _for_each(
         benchmarks,
         lambda cells: comparisons.pairs(cells, claim=claim, level=level, method=method, every_column=every_column),
@@ -428,9 +415,9 @@ def rank(
         check_choice("claim with k", claim, MEAN_CLAIMS)
         if k < 1:
             raise InputError(f"k is {k}", where="rank", remedy="allowed: whole numbers from 1")
-    return _for_each(
-        _with_several_models(data), lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method, k=k)
-    )
+    benchmarks = _with_several_models(data)
+    warn_of_unparsed(benchmarks)
+    return _for_each(benchmarks, lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method, k=k))
 
 
 def repeats(

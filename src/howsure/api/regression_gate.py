@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -23,6 +23,7 @@ from howsure.stats.core.claims import GATE_VERDICTS, GateVerdict, MeanClaim, Mis
 from howsure.stats.core.results import Result, Results, RowNotes
 from howsure.stats.gate import (
     AbsoluteGate,
+    AnyGate,
     RateTest,
     RegressionGate,
     compare_with_bar,
@@ -30,6 +31,7 @@ from howsure.stats.gate import (
     decide,
     find_common_variants,
     has_own_variants,
+    hold_undecided,
     list_variants,
     split_baseline,
     split_by_variant,
@@ -45,9 +47,6 @@ if TYPE_CHECKING:
 EXIT_CODES: dict[GateVerdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 #: Questions that are listed by name at most.
 _MOST_LISTED = 10
-
-#: A comparison of one benchmark and one model.
-Gate: TypeAlias = RegressionGate | AbsoluteGate
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class GateResult(Results):
     n_analyses: int = 1
 
     @property
-    def gates(self) -> tuple[Gate, ...]:
+    def gates(self) -> tuple[AnyGate, ...]:
         """The parts."""
         return tuple(part for part in self.parts if isinstance(part, RegressionGate | AbsoluteGate))
 
@@ -194,6 +193,8 @@ def gate(
     above -margin; *fail* where a loss of the mean is shown that is not within the margin, or where a single question is
     shown to have got worse; otherwise *inconclusive*. Scores of 0 and 1 are tested exactly, given the number of right
     generations of each question [1]_, single questions with the joint distribution of their smallest p-value [2]_.
+    Where more than .5 % of the answers of a model are unread, the verdict has to be the same with all of these right,
+    of the candidate, of the baseline and of both; else it is *inconclusive*.
 
     References
     ----------
@@ -227,21 +228,27 @@ def gate(
         for metric, results, reference in _list_metrics(data, baseline)
         for pair in _match_pairs(results, reference, a, b)
     ]
-    gates = [
-        compare_with_baseline(
-            pair.cells,
-            pair.candidate,
-            pair.baseline,
-            margin=margin,
-            alpha=alpha,
-            claim=claim,
-            missing=missing,
-            n_variants=pair.n_variants,
-            own_variants=pair.own_variants,
+
+    def decide_all(each: Sequence[Cells]) -> list[RegressionGate]:
+        return decide(
+            [
+                compare_with_baseline(
+                    cells,
+                    pair.candidate,
+                    pair.baseline,
+                    margin=margin,
+                    alpha=alpha,
+                    claim=claim,
+                    missing=missing,
+                    n_variants=pair.n_variants,
+                    own_variants=pair.own_variants,
+                )
+                for cells, pair in zip(each, pairs, strict=True)
+            ]
         )
-        for pair in pairs
-    ]
-    return GateResult(tuple(decide(gates)))
+
+    names = [(pair.candidate, pair.baseline) for pair in pairs]
+    return GateResult(tuple(hold_undecided([pair.cells for pair in pairs], names, decide_all)))
 
 
 def _list_metrics(
@@ -303,12 +310,20 @@ def _check_one_candidate(data: CellsLike) -> None:
 
 def _compare_with_bars(
     benchmarks: Sequence[Cells], label: str | None, bar: float, *, alpha: float, claim: MeanClaim, missing: MissingRule
-) -> Iterator[AbsoluteGate]:
-    """Yield the gate of each benchmark and model, or of the model of this label."""
+) -> list[AnyGate]:
+    """Return the gate of each benchmark and model, or of the model of this label."""
     _list_models(benchmarks, label)
     chosen = [(cells, model) for cells in benchmarks for model in cells.models if label in {None, model}]
-    for cells, model in chosen:
-        yield compare_with_bar(cells, model, bar, alpha=alpha, claim=claim, missing=missing, n_together=len(chosen))
+    models = [model for _, model in chosen]
+
+    def decide_all(each: Sequence[Cells]) -> list[AbsoluteGate]:
+        n = len(chosen)
+        return [
+            compare_with_bar(cells, model, bar, alpha=alpha, claim=claim, missing=missing, n_together=n)
+            for cells, model in zip(each, models, strict=True)
+        ]
+
+    return hold_undecided([cells for cells, _ in chosen], [[model] for model in models], decide_all)
 
 
 def _match_pairs(data: CellsLike, baseline: CellsLike | None, a: str | None, b: str | None) -> Iterator[_Pair]:
@@ -553,7 +568,7 @@ def _warn_of_left_out(new: Sequence[Cells], old: Sequence[Cells], labels: Sequen
             warn(Note("not-in-baseline", facts={"kind": kind, "names": list_first(names)}), stacklevel=5)
 
 
-def describe_gate(gate: Gate, n_analyses: int = 1) -> Iterator[str]:
+def describe_gate(gate: AnyGate, n_analyses: int = 1) -> Iterator[str]:
     r"""Yield the lines that say in words what a gate shows.
 
     Examples
@@ -665,7 +680,7 @@ def _format_p(p: float) -> str:
     return "p < 1e-12" if p <= 1e-12 else f"p = {p:.2g}"
 
 
-def _describe_need(gate: Gate) -> Iterator[str]:
+def _describe_need(gate: AnyGate) -> Iterator[str]:
     """Yield what would decide an inconclusive gate."""
     if gate.missing == "bounds" and gate.n_missing_candidate:
         yield "  To decide: first ask for what is missing again; what else it takes can be said then."

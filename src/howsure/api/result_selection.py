@@ -9,6 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, open_or_list, read
@@ -74,6 +76,18 @@ def warn_of_left_out(parts: Sequence[Cells | Cube], models: Sequence[str], *, st
         which = "both models" if len(models) > 1 else models[0]
         facts = {"models": which, "benchmarks": list_first(described)}
         warn(Note("benchmarks-without-models", facts=facts), stacklevel=stacklevel + 1)
+
+
+def warn_of_unparsed(benchmarks: Iterable[Cells], *, stacklevel: int = 2) -> None:
+    """Say of each benchmark how many answers of which models are unread, where scores are given with a bound."""
+    for cells in benchmarks:
+        models = [model for model, is_bounded in zip(cells.models, cells.is_bounded, strict=True) if is_bounded]
+        if models and cells.unparsed is not None:
+            worst = int(np.nanargmax(cells.unparsed_share))
+            facts = {"models": list_first(models), "model": cells.models[worst]}
+            facts["share"] = f"{cells.unparsed_share[worst]:.1%}"
+            n = int(cells.unparsed[cells.is_bounded].sum())
+            warn(Note("unparsed-bound", benchmarks=(cells.benchmark,), n=n, facts=facts), stacklevel=stacklevel + 1)
 
 
 def list_first(names: Sequence[str]) -> str:

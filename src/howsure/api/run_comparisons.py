@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from howsure.api.generation_list import select_generations
-from howsure.api.result_selection import CellsLike, list_first
+from howsure.api.result_selection import CellsLike, list_first, warn_of_unparsed
 from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, to_cells, to_runs
@@ -93,6 +93,7 @@ def curve(
     if method is not None:
         check_choice("method", method, TEST_METHODS)
     benchmarks = to_cells(data)
+    warn_of_unparsed(benchmarks)
     _check_known(benchmarks, [*(order or ()), *([] if reference is None else [reference])])
     results: list[Result] = []
     others: set[str] = set()

@@ -50,7 +50,7 @@ OF_OWN_SCORES = ("log-several-scorers", "log-scorer-each", "log-first-scored")
 #: Largest difference between a mean that a program states, perhaps rounded, and that of its scores.
 _TOLERANCE = 6e-4
 #: Number of rows whose questions are compared with those of other logs.
-_N_DIGESTED = 1000
+N_DIGESTED = 1000
 
 
 #: Number of questions that are compared, and smallest number with identical texts that is reported.
@@ -223,7 +223,7 @@ class LogReader(ABC):
         """
         digests: dict[tuple[str, str, str], QuestionDigest] = {}
         options = msgspec.structs.replace(options, texts=True, superseded=frozenset())
-        for row in islice(self.rows(path, options, lambda _: None), _N_DIGESTED):
+        for row in islice(self.rows(path, options, lambda _: None), N_DIGESTED):
             key = row.benchmark, row.question, row.variant
             if key not in digests:
                 digests[key] = _digest_row(row)

@@ -205,6 +205,8 @@ class Evaluations(Sequence[Cells]):
     def count_passes(self, pass_at: float) -> Evaluations:
         """Return these results for `cells`, with a score of 1 where it is `pass_at` or more, and of 0 where not.
 
+        `cubes` and `runs` of them are refused, because they would hold the scores as they are.
+
         Raises
         ------
         InputError
@@ -226,6 +228,7 @@ class Evaluations(Sequence[Cells]):
 
     def cubes(self) -> list[Cube]:
         """Return the cells of each prompt variant, one cube per benchmark."""
+        self._refuse_passes()
         return list(self._cubes)
 
     def runs(self) -> dict[str, list[Cells]]:
@@ -234,9 +237,15 @@ class Evaluations(Sequence[Cells]):
         Sources with other questions of the same models hold parts of the same runs. A table without a column for the
         generation is one run. Scores of whole benchmarks have no runs.
         """
+        self._refuse_passes()
         if self._holds_benchmark_scores:
             return {}
         return {benchmark: list(runs) for benchmark, runs in self._runs.items()}
+
+    def _refuse_passes(self) -> None:
+        """Raise InputError where scores were to be counted as passed or not, which only `cells` does."""
+        if any(source.pass_at is not None for source in self.sources):
+            raise InputError("scores are counted as passed for cells alone", where="pass_at", remedy="leave it out")
 
     def answers(self) -> dict[str, AnswerCounts]:
         """Return how often each model gave each answer, by benchmark; see `results.answers.count_answers`."""

@@ -8,30 +8,7 @@ __all__ = ["DECIMAL_COMMA", "LANGUAGES", "OPTION_NOUNS", "UNSPACED", "LanguageWo
 
 _DECIMAL_COMMA = "cs da de el es fi fr hu id it nl no pl pt ro ru sv tr uk vi"
 #: Codes of the languages in which the comma separates decimals and the point or a space groups thousands.
-DECIMAL_COMMA = frozenset(
-    [
-        "cs",
-        "da",
-        "de",
-        "el",
-        "es",
-        "fi",
-        "fr",
-        "hu",
-        "id",
-        "it",
-        "nl",
-        "no",
-        "pl",
-        "pt",
-        "ro",
-        "ru",
-        "sv",
-        "tr",
-        "uk",
-        "vi",
-    ]
-)
+DECIMAL_COMMA = frozenset(_DECIMAL_COMMA.split())
 #: Codes of the languages that write no spaces between words.
 UNSPACED = frozenset({"zh", "ja", "th"})
 #: Words before the label of a choice.

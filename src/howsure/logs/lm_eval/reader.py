@@ -23,6 +23,7 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import (
+    N_DIGESTED,
     UNSCORED,
     LogInfo,
     LogReader,
@@ -219,8 +220,6 @@ def most_likely_choice(line: Line, requests: Sequence[Sequence[object]], metric:
 _SAMPLES = "samples"
 #: The text that its regular expressions return when nothing matches.
 _INVALID = "[invalid]"
-#: Number of lines whose questions are compared with those of other logs.
-_N_DIGESTED = 1000
 
 
 class _Part(NamedTuple):
@@ -292,7 +291,7 @@ class LmEvalReader(LogReader):
             return super().digest_questions(path, options)
         (part,) = _list_parts(path, ignore_note)
         digests: dict[tuple[str, str, str], QuestionDigest] = {}
-        for document, _, line in islice(read_lines(part.read(ignore_note), ignore_note), _N_DIGESTED):
+        for document, _, line in islice(read_lines(part.read(ignore_note), ignore_note), N_DIGESTED):
             target, prompt = (digest_text(decode_json(line.get(name))) for name in ("target_hash", "prompt_hash"))
             digest = QuestionDigest(target=target, prompt=prompt, completion=hash(bytes(line.get("resps", b""))))
             digests.setdefault((part.run.task, str(document), "default"), digest)

@@ -11,18 +11,21 @@ from howsure.stats.gate.exact_tests import QuestionTests, compare_means_exactly,
 from howsure.stats.gate.false_alarms import FalseAlarms, split_baseline
 from howsure.stats.gate.gate_verdicts import (
     AbsoluteGate,
+    AnyGate,
     ChangedQuestions,
     RegressionGate,
     check_gate,
     compare_with_bar,
     compare_with_baseline,
     decide,
+    hold_undecided,
 )
 from howsure.stats.gate.rate_test import RateTest
 from howsure.stats.gate.variant_pairs import find_common_variants, has_own_variants, list_variants, split_by_variant
 
 __all__ = [
     "AbsoluteGate",
+    "AnyGate",
     "ChangedQuestions",
     "FalseAlarms",
     "QuestionTests",
@@ -36,6 +39,7 @@ __all__ = [
     "decide",
     "find_common_variants",
     "has_own_variants",
+    "hold_undecided",
     "list_variants",
     "split_baseline",
     "split_by_variant",

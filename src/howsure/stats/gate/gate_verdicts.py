@@ -22,9 +22,10 @@ most alpha in all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,16 @@ from howsure.stats.scores import fill_missing
 from howsure.stats.scores.missing import count_missing
 from howsure.stats.scores.score import Scores, score
 
-__all__ = ["AbsoluteGate", "ChangedQuestions", "RegressionGate", "compare_with_bar", "compare_with_baseline", "decide"]
+__all__ = [
+    "AbsoluteGate",
+    "AnyGate",
+    "ChangedQuestions",
+    "RegressionGate",
+    "compare_with_bar",
+    "compare_with_baseline",
+    "decide",
+    "hold_undecided",
+]
 
 _OWN_VARIANTS = (
     "each question has prompt variants of its own: the error is that of new questions, and single ones are not tested"
@@ -133,6 +143,8 @@ class RegressionGate(Result):
         Prompt variants in which both are compared; with several, a "question" is a question in one variant.
     n_together
         Gates that `decide` adjusted together.
+    is_undecided
+        Whether the verdict would be another one if unread answers were right (`hold_undecided`).
     """
 
     benchmark: str
@@ -155,6 +167,7 @@ class RegressionGate(Result):
     reasons: str = ""
     n_variants: int = 1
     n_together: int = 1
+    is_undecided: bool = False
     best_case: Cells = field(repr=False, kw_only=True)
 
     @property
@@ -235,6 +248,8 @@ class RegressionGate(Result):
     @property
     def verdict(self) -> GateVerdict:
         """The verdict on this benchmark."""
+        if self.is_undecided:
+            return "inconclusive"
         if self.p_fail <= self.alpha:
             return "fail"
         return "pass" if self.low > -self.margin else "inconclusive"
@@ -648,6 +663,8 @@ class AbsoluteGate(Result):
     n_missing_candidate: int
     n_together: int = 1
     reasons: str = ""
+    is_undecided: bool = False
+    """Whether the verdict would be another one if unread answers were right (`hold_undecided`)."""
 
     @property
     def value(self) -> float:
@@ -662,7 +679,8 @@ class AbsoluteGate(Result):
     @property
     def verdict(self) -> GateVerdict:
         """Pass where the score is shown to be at least the bar, fail where it is shown to be below."""
-        return "pass" if self.low >= self.bar else "fail" if self.high < self.bar else "inconclusive"
+        is_clear = self.low >= self.bar or self.high < self.bar
+        return "inconclusive" if self.is_undecided or not is_clear else "pass" if self.low >= self.bar else "fail"
 
     @property
     def _target(self) -> float:
@@ -706,6 +724,56 @@ class AbsoluteGate(Result):
             claim=self.claim,
             note=(self.reasons,),
         )
+
+
+#: A comparison with a baseline or with a bar.
+AnyGate: TypeAlias = RegressionGate | AbsoluteGate
+DecideAll: TypeAlias = Callable[[Sequence[Cells]], Iterable[AnyGate]]
+
+
+def hold_undecided(cells: Sequence[Cells], names: Sequence[Sequence[str]], decide_all: DecideAll) -> list[AnyGate]:
+    """Decide gates, and hold those whose verdict depends on answers that could not be read: they are inconclusive.
+
+    Where more than `MOST_UNPARSED` of the answers of a model are unread, its score lies between s and s + u. The gates
+    are decided again with all unread answers right of the first model, of the last one, and of both.
+
+    Parameters
+    ----------
+    cells, names
+        The cells of each gate, and the names of its models.
+    decide_all
+        Function from the cells of each gate to the gates.
+
+    Returns
+    -------
+    list
+        The gates of the scores as they are, held where a case has another verdict or scores are not in [0, 1].
+    """
+    gates = list(decide_all(cells))
+    own = [one.select(list(models)) for one, models in zip(cells, names, strict=True)]
+    bounded = [bool(np.any(one.is_bounded)) for one in own]
+    verdicts = [{gate.verdict} for gate in gates]
+    for place in (slice(0, 1), slice(-1, None), slice(None)) if any(bounded) else ():
+        cases = [
+            _count_right(one, place) if is_bounded and one.unit else one
+            for one, is_bounded in zip(own, bounded, strict=True)
+        ]
+        for given, gate in zip(verdicts, decide_all(cases), strict=True):
+            given.add(gate.verdict)
+    why = "the verdict depends on answers that could not be read"
+    return [
+        replace(gate, is_undecided=True, reasons=RowNotes(gate.reasons, why))
+        if len(given) > 1 or (is_bounded and not one.unit)
+        else gate
+        for gate, given, one, is_bounded in zip(gates, verdicts, own, bounded, strict=True)
+    ]
+
+
+def _count_right(cells: Cells, place: slice) -> Cells:
+    """Return the cells with the unread answers of the models at a place right."""
+    right = cells.count_unparsed_as_right().select(list(cells.models[place]))
+    others = [model for model in cells.models if model not in right.models]
+    return cells.select(others) + right if others else right
 
 
 def compare_with_bar(
