@@ -51,7 +51,7 @@ def test_the_columns_of_a_wide_table_are_what_they_hold(tmp_path):
     result = hs.preview(path)
     expected = ["question", "score of a model", "score of a model", "-"]
     assert result["taken_as"].tolist() == expected
-    assert result["reason"].tolist()[1:] == ["shape models", "shape models", "drop: you said so"]
+    assert result["reason"].tolist()[1:] == ["shape models", "shape models", "drop: by --map"]
     assert "4 rows of a table" in result.lines
     path.write_text("model,q1,q2\na,1,0\nb,1,1\nc,0,0\n")
     result = hs.preview(path, shape="questions")

@@ -390,15 +390,6 @@ def test_tables_share_one_database_and_a_damaged_one_is_replaced(tmp_path):
         third.execute("FROM seen")
 
 
-@pytest.mark.parametrize("more", ["n,stderr", "n,ci_low,ci_high", "Rank"])
-def test_mean_scores_of_models_are_refused_without_a_column_that_could_be_named(tmp_path, more):
-    path = tmp_path / "leaderboard.csv"
-    path.write_text(f"model,score,{more}\na,.887,{'1,' * more.count(',')}1\nb,.795,{'2,' * more.count(',')}2\n")
-    with pytest.raises(InputError, match="error bars need the score of each question") as caught:
-        hs.read(path).cells()
-    assert "--columns question" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["log.eval", "table.xlsx", "files.zip"])
 def test_a_zip_with_a_damaged_name_of_a_file_is_refused_in_one_line(tmp_path, name):
     """A name that says that it is UTF-8 and is not, as after damage."""

@@ -61,7 +61,7 @@ def test_the_same_cells_of_a_spark_frame(frame):
 
 
 def test_runs_and_cubes_of_a_spark_frame(frame):
-    assert [int(run.n.sum()) for run in read_runs(frame)["b"]] == [2, 1]
+    assert [int(run.n.sum()) for run in read_runs(frame)["b"].values()] == [2, 1]
     _, b = read_cubes(frame)
     assert b.nested
     assert b.n.tolist() == [[[2], [0]], [[0], [1]]]

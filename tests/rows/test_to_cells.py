@@ -73,7 +73,7 @@ def test_few_rows_are_grouped_in_memory_as_duckdb_groups_them(without, monkeypat
             cells, runs = to_cells.make_cells(rows), to_cells.make_runs(rows)
             some = to_cells.make_cells(rows, generations=2) if without != "generation" else []
             cubes = to_cells.make_cubes(rows)
-        return [*cells, *some, *(run for each in runs.values() for run in each), *cubes]
+        return [*cells, *some, *(run for each in runs.values() for run in each.values()), *cubes]
 
     by_duckdb = group_all()
     monkeypatch.setattr(to_cells, "_FEW_ROWS", len(key))
@@ -150,10 +150,10 @@ def test_plans_of_others_change_nothing():
 
 
 def test_runs_of_a_staged_model_are_the_generations_that_all_questions_have():
-    runs = to_cells.make_runs(staged_rows(), plans={"b": {"m": PLAN}})["b"]
+    runs = to_cells.make_runs(staged_rows(), plans={"b": {"m": PLAN}})["b"].values()
     assert [run.n.sum() for run in runs] == [4, 3, 2]
-    assert "m" in runs[2].models
-    assert [run.n.sum() for run in to_cells.make_runs(staged_rows())["b"]] == [4, 3, 2, 1, 1]
+    assert "m" in [*runs][2].models
+    assert [run.n.sum() for run in to_cells.make_runs(staged_rows())["b"].values()] == [4, 3, 2, 1, 1]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -276,7 +276,7 @@ def test_runs_read_in_parts_are_the_runs(monkeypatch, most):
     runs = to_cells.make_runs(frame)
     assert list(runs) == ["x", "y"]
     for benchmark, each in runs.items():
-        for g, run in zip((1, 2, 3, 12), each, strict=True):
+        for g, run in zip((1, 2, 3, 12), each.values(), strict=True):
             there = {(m, q): s for (b, m, q, of), s in scores.items() if (b, of) == (benchmark, g)}
             assert run.models == tuple(sorted({m for m, _ in there}))
             assert run.questions == tuple(sorted({q for _, q in there}))

@@ -294,7 +294,7 @@ def _list_columns(content: TableContent, table_map: TableMap) -> tuple[tuple[str
         if not name and column in content.melted:
             name, reason = melted.get(content.shape, "score of a question"), f"shape {content.shape}"
         if not name:
-            reason = "drop: you said so" if column in table_map.drop else "not read"
+            reason = "drop: by --map" if column in table_map.drop else "not read"
         rows.append((column.strip() or "(no name)", name or "-", example, reason))
     return tuple(rows)
 
@@ -321,9 +321,7 @@ def _write_mapping(content: TableContent, table_map: TableMap) -> str:
         key: getattr(table_map, key) for key in ("percent", "fraction", "fill", "missing", "unnest", "header", "sheet")
     }
     lines += [
-        f"{key}: {dump(list(one) if isinstance(one, tuple) else one)}  # you said so"
-        for key, one in given.items()
-        if one
+        f"{key}: {dump(list(one) if isinstance(one, tuple) else one)}  # by --map" for key, one in given.items() if one
     ]
     taken = {column for columns in content.columns.values() for column in columns} | {*content.melted}
     unread = [column for column in content.every if column not in taken]

@@ -503,7 +503,7 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []
     is_table = results is not None and len(tables) == len(results.sources)
     sources = [] if is_table else _require_judged(data)
-    runs = tables[0].numbered_runs() if is_table and tables else {}
+    runs = tables[0].runs() if is_table and tables else {}
     file: LabelFile = read_labels(Path(labels), first_generation=find_first_generation(runs))
     if not file.labels:
         remedy = "label some completions first: howsure review --random N --labels FILE FOLDER"

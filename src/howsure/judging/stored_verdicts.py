@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 #: The runs of each benchmark of a table, with the number or name of their generation.
-NumberedRuns: TypeAlias = Mapping[str, Sequence[tuple[str, Cells]]]
+NumberedRuns: TypeAlias = Mapping[str, Mapping[str, "Cells"]]
 
 
 def read_verdict_tables(source: RunSource) -> list[VerdictTable]:
@@ -142,7 +142,7 @@ def read_judged_completions(source: RunSource, labels: LabelFile | None) -> list
 
 def find_first_generation(runs: NumberedRuns) -> int | None:
     """Return the lowest number of a generation of a table; None where generations are not numbered."""
-    names = [name for each in runs.values() for name, _ in each]
+    names = [name for each in runs.values() for name in each]
     return min(map(int, names)) if names and all(name.isdecimal() for name in names) else None
 
 
@@ -167,7 +167,7 @@ def read_judged_table(table: TableSource, runs: NumberedRuns, labels: LabelFile)
     first = find_first_generation(runs)
     for benchmark, each in runs.items():
         of = rows.setdefault(benchmark, [])
-        for place, (name, cells) in enumerate(each, 1):
+        for place, (name, cells) in enumerate(each.items(), 1):
             generation = place if first is None else int(name) + (first == 0)
             if np.any(cells.n > 1):
                 what = f"{benchmark} has several rows of a model and a question, and no column that numbers them"

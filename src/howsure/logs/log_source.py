@@ -78,7 +78,7 @@ class LogSource:
         rows, where = self.rows, str(self.path)
         return to_cells.make_cells(rows, where=where, pass_at=self.pass_at) if rows.num_rows else []
 
-    def runs(self) -> dict[str, list[Cells]]:
+    def runs(self) -> dict[str, dict[str, Cells]]:
         """Return the cells of each generation, by benchmark."""
         if not self.rows.num_rows:
             return {}

@@ -31,7 +31,7 @@ from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions,
 from howsure.logs.file_formats import FileHead, decode_json, hash_file, open_file, read_csv, read_json, read_records
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import as_mapping, encode_text, get_field, get_text, hash_text, is_list, parse_number
-from howsure.rows.naming import name_alone
+from howsure.rows.formats import name_table
 from howsure.store.manifest import ModelRecord
 
 __all__ = ["Form", "Spec", "SpecReader", "list_specs"]
@@ -407,7 +407,7 @@ class _FileReader:
     def _list_records(self) -> list[dict[str, Any]]:
         """Return the records, each with what belongs to it under names that begin with `$`."""
         spec, form, build = self._spec, self._form, self._build
-        shared: dict[str, Any] = {"$name": self._parse_name(), "$place": name_alone(self._path)}
+        shared: dict[str, Any] = {"$name": self._parse_name(), "$place": name_table(self._path)}
         records = list(self._load(shared))
         for name, beside in spec.beside.items():
             shared[f"${name}"] = self._read_beside(beside, records[0] if records else {})
@@ -635,7 +635,7 @@ class _FileReader:
         if not self._place:
             stem = self._path.name.removesuffix(".gz").rpartition(".")[0] or self._path.name
             stem = re.sub(self._spec.strip, "", stem) if self._spec.strip else stem
-            self._place = stem.strip(" _-") or name_alone(self._path)
+            self._place = stem.strip(" _-") or name_table(self._path)
             self._build.is_named_by_path = True
             self._build.note("log-names-model", model=self._place)
         return self._place

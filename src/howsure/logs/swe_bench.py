@@ -12,7 +12,7 @@ from howsure.logs.base import RowBuilder
 from howsure.logs.file_formats import FileHead
 from howsure.logs.record_functions import Records, Shared
 from howsure.logs.values import Record, as_mapping, get_field, get_text, is_list
-from howsure.rows.naming import name_alone
+from howsure.rows.formats import name_table
 
 #: Questions of each part; bash-only is the verified part with one agent.
 _SIZES = {"lite": 300, "verified": 500, "test": 2294, "multilingual": 300}
@@ -99,7 +99,7 @@ def _name_submission(path: Path, folder: Path, report: Mapping[str, Any]) -> tup
         return path.parent.parent.name, None, False
     is_named = path.name in ("results.json", _DETAILS, "final_report.json")
     if not (folder / "metadata.yaml").is_file() and not is_named:
-        return name_alone(path), None, True
+        return name_table(path), None, True
     return folder.resolve().name, _PARTS.get(folder.resolve().parent.name), False
 
 

@@ -361,7 +361,9 @@ class Evaluations(Sequence[Cells]):
 
     @cached_property
     def _runs(self) -> dict[str, list[Cells]]:
-        parts = self._limit([[run for runs in source.runs().values() for run in runs] for source in self.sources])
+        parts = self._limit(
+            [[run for runs in source.runs().values() for run in runs.values()] for source in self.sources]
+        )
         self._warn([])
         return join_runs(parts)
 

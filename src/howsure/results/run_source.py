@@ -101,7 +101,7 @@ class RunSource:
             return []
         return to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans, pass_at=self.pass_at)
 
-    def runs(self) -> dict[str, list[Cells]]:
+    def runs(self) -> dict[str, dict[str, Cells]]:
         """Return the cells of each run by benchmark; a run is one generation of every question."""
         if self.plans:
             self._note_stages("stages-as-runs")

@@ -96,7 +96,7 @@ class Source(Protocol):
     def cells(self) -> list[Cells]:
         """Return the cells, one object per benchmark."""
 
-    def runs(self) -> dict[str, list[Cells]]:
+    def runs(self) -> dict[str, dict[str, Cells]]:
         """Return the cells of each run, by benchmark."""
 
     def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:

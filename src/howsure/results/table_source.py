@@ -14,10 +14,10 @@ from howsure.errors import InputError
 from howsure.logs.settings import is_harmless
 from howsure.notes import Note, note_omission
 from howsure.rows.columns import TableOptions
-from howsure.rows.formats import is_glob, match_pattern
+from howsure.rows.formats import is_glob, match_pattern, name_table
 from howsure.rows.frames import FrameLike
-from howsure.rows.naming import FileFacts, Layout, name_alone, name_files
-from howsure.rows.table import describe_table, read_cells, read_cubes, read_numbered_runs, read_runs
+from howsure.rows.naming import FileFacts, Layout, name_files
+from howsure.rows.table import describe_table, read_cells, read_cubes, read_runs
 
 if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
@@ -90,13 +90,9 @@ class TableSource:
         """Return the cells; see `rows.table.read_cells`."""
         return self._read(partial(read_cells, pass_at=self.pass_at)) or []
 
-    def runs(self) -> dict[str, list[Cells]]:
-        """Return the cells of each generation; see `rows.table.read_runs`."""
+    def runs(self) -> dict[str, dict[str, Cells]]:
+        """Return the cells of each generation with its number or name; see `rows.table.read_runs`."""
         return self._read(read_runs) or {}
-
-    def numbered_runs(self) -> dict[str, list[tuple[str, Cells]]]:
-        """Return the cells of each generation with its number or name; see `rows.table.read_numbered_runs`."""
-        return self._read(read_numbered_runs) or {}
 
     def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
         """Return the cells of each prompt variant; see `rows.table.read_cubes`."""
@@ -130,13 +126,11 @@ class TableSource:
 
 
 def _rename_models(result: Any, names: Mapping[str, str]) -> Any:
-    """Return cells or cubes, or lists, tuples and mappings of them, with new labels of models."""
-    if isinstance(result, (list, tuple)):
-        return type(result)(_rename_models(one, names) for one in result)
+    """Return cells or cubes, or lists and mappings of them, with new labels of models."""
+    if isinstance(result, list):
+        return [_rename_models(one, names) for one in result]
     if isinstance(result, dict):
         return {key: _rename_models(one, names) for key, one in result.items()}
-    if isinstance(result, str):
-        return result
     changes: dict[str, Any] = {"models": tuple(names.get(model, model) for model in result.models)}
     for by_model in ("variants_of", "days"):
         if own := getattr(result, by_model, None):
@@ -163,7 +157,7 @@ def name_tables(
         Parts of paths that the user named; see `rows.naming`.
     """
     for source in sources:
-        name = name_alone(str(source.path))
+        name = name_table(str(source.path))
         source.options = replace(
             source.options, benchmark=benchmark or name, model=model or name, is_model_of_file=model is None
         )
@@ -226,6 +220,7 @@ def _describe_tables(sources: Sequence[TableSource]) -> Iterator[tuple[TableSour
                     keys=frozenset(content.keys),
                     questions=frozenset(content.questions),
                     targets=dict(content.targets),
+                    inputs=dict(content.inputs),
                     settings={name: value for name, value in content.constants.items() if not is_harmless(name)},
                     content=hashlib.sha256(path.read_bytes()).hexdigest() if is_twin else "",
                     label=source.label,

@@ -159,9 +159,6 @@ def find_columns(names: Sequence[str], where: str, options: TableOptions) -> Mat
             reasons[ours] = f"its name is one of those for the {ours}"
             if ours in {"benchmark", "model", "question", "variant", "generation"}:
                 taken.add(alias)
-    if {"n", "total"} <= by_key.keys() and columns.get("total") == (by_key["total"],) and "right" not in columns:
-        columns |= {"right": (by_key["total"],), "total": (by_key["n"],)}  # our own names of cells
-        reasons["right"] = "its name is one of those for the right"
     return MatchedColumns(columns, reasons)
 
 

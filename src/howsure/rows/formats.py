@@ -156,8 +156,8 @@ def match_pattern(pattern: str) -> list[str]:
 def name_table(name: str | Path) -> str:
     """Return the name of a table that states no benchmark: that of its file, or of the folder of several files.
 
-    >>> name_table("logs/gsm8k.csv.gz"), name_table("logs/gsm8k/*.parquet")
-    ('gsm8k', 'gsm8k')
+    >>> name_table("logs/llama-3.1.csv.gz"), name_table("logs/gsm8k/*.parquet")
+    ('llama-3.1', 'gsm8k')
     >>> name_table("https://host/gsm8k.csv?download=true")
     'gsm8k'
     """
@@ -166,7 +166,7 @@ def name_table(name: str | Path) -> str:
     last = Path(parts[-1] if parts else "") if is_remote(text) or is_glob(text) else Path(text)
     if not parts and is_glob(text):
         last = Path.cwd()
-    return (last.name.split(".")[0] if last.suffix == ".gz" else last.stem) or "table"
+    return Path(last.name.removesuffix(".gz")).stem or "table"
 
 
 def name_row(where: str, row: int) -> str:
@@ -176,7 +176,7 @@ def name_row(where: str, row: int) -> str:
     'rows.parquet, row 7'
     """
     path = Path(where)
-    if find_format(where) in {"csv", "json"} and not is_remote(where) and path.is_file():
+    if find_format(where) != "parquet" and not is_remote(where) and path.is_file():
         with suppress(InputError):
             for place, _ in itertools.islice(read_rows(path), row - 1, row):
                 return f"{where}, {place}"

@@ -55,7 +55,6 @@ def _refuse_other_header(rows: Sequence[Sequence[str]], unclear: Sequence[int], 
     second, third = (*below, [], [])[:2]
     is_second = all(second) and bool(second) and not _is_number(second[0])
     is_second = is_second and not (first[0] and any(map(_is_number, second)))
-    remedy = "say which rows it is, from 0, without counting blank ones"
     if n_filled[0] == 1 and first[0] and len(below) > 1 and max(n_filled) > 1:
         place = n_filled.index(max(n_filled))
         what, mapping = f"the first line is no header, but {first[0][:60]!r}", f"header: {place}"
@@ -73,6 +72,7 @@ def _refuse_other_header(rows: Sequence[Sequence[str]], unclear: Sequence[int], 
         raise InputError(what, where=where, remedy=remedy, code="column-names")
     else:
         return
+    remedy = f"say which rows it is, from 0, without counting blank ones: --map '{mapping}'"
     raise InputError(what, where=where, remedy=remedy, code="header", options=("--map", mapping))
 
 

@@ -175,7 +175,27 @@ def _check_scores(table: _Candidates) -> InputError | None:
         character.isdigit() or character == "-" for name in table.models for character in table.bare[name]
     )
     if "model" in table.matched.columns or len(table.models) < 2 or may_be_metrics:
-        return _build_no_score(table.rows, table.matched, table.values, table.where, table.named)
+        counts = _check_counts(table)
+        return counts or _build_no_score(table.rows, table.matched, table.values, table.where, table.named)
+    return None
+
+
+def _check_counts(table: _Candidates) -> InputError | None:
+    """Refuse whole numbers that are nowhere above those of another column, which is called like a total."""
+    words, types = {normalise_name(alias) for alias in ALIASES["total"]}, read_column_types(table.rows)
+    numbers = [
+        n for n in table.scores if n not in table.answers and table.values[n].is_whole and table.values[n].n_large
+    ]
+    words_of = {name: set(split_words(name)) - {"n", "count"} for name in numbers}
+    totals = [
+        n for n in numbers if (normalise_name(n) in words or words & words_of[n]) and not words_of[n] & MEASURE_WORDS
+    ]
+    for right, total in ((one, two) for two in totals for one in numbers if one != two and not _is_measure(one)):
+        above, below = (parse_number_sql(write_text_sql(name, types))[1] for name in (right, total))
+        if table.rows.aggregate(f"bool_and({above} BETWEEN 0 AND {below} AND {below} >= 1)").fetchall()[0][0]:
+            what = f"{right!r} may count the right answers among {total!r}"
+            option = ("--columns", f"right={right}", "--columns", f"total={total}")
+            return table.refuse(what, "say so, or name the score with --columns score=COLUMN", "counts", option)
     return None
 
 
@@ -240,7 +260,9 @@ def _check_scales(table: _Candidates) -> InputError | None:
     percent = [name for name in table.models if table.values[name].scale == "percent"]
     first = {table.values[name].scale: name for name in reversed(table.models)}
     ends = {max(table.models, key=highs_of.__getitem__) for highs_of in [dict(zip(table.models, highs, strict=True))]}
-    listed = ", ".join(f"{name!r} up to {table.values[name].high or 0:g}" for name in {*first.values(), *ends})
+    listed = ", ".join(
+        f"{name!r} up to {table.values[name].high or 0:g}" for name in dict.fromkeys((*first.values(), *ends))
+    )
     option: tuple[str, ...] = write_map(percent=percent) if percent and "other" not in table.scales else ()
     remedy = "say which are percent, drop what is no score, or name the score with --columns score=COLUMN"
     return table.refuse(f"columns of scores have different scales: {listed}", remedy, "scales", option)
@@ -336,7 +358,8 @@ def _build_no_score(
 
 def build_no_question(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> InputError:
     """Return the refusal of a table with scores and without a column for the question."""
-    names = [name for name in rows.columns if name not in matched.taken]
+    prompts = {*matched.columns.get("variant", ())} if matched.reasons.get("variant") != "you named it" else set()
+    names = [name for name in rows.columns if name not in matched.taken - prompts]
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
     models = [write for column in matched.columns.get("model", ()) if (write := quote_name(column))]
@@ -350,7 +373,7 @@ def build_no_question(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wh
         )
     left_out = TASK_NAMES | FAILURE_COLUMNS
     names = [n for n in names if values[n].n == n_rows and values[n].n_distinct > 2 and not _is_measure(n)]
-    names = [n for n in names if normalise_name(n) not in left_out]
+    names = [n for n in names if normalise_name(n).removesuffix("s") not in left_out]
     ids = [n for n in names if not values[n].is_score or values[n].counts]
     candidates = [n for n in ids if values[n].n_distinct * n_models >= n_rows]
     candidates = [n for n in candidates if n_models == 1 or values[n].n_distinct < n_rows]

@@ -23,6 +23,7 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.notes import Note
+from howsure.rows.formats import name_table
 from howsure.rows.words import RUN_WORDS
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "is_running_number",
     "label_by_settings",
     "list_differing",
-    "name_alone",
     "name_files",
 ]
 
@@ -85,8 +85,6 @@ class FileFacts:
     """Settings that are not known to be harmless."""
     content: str = ""
     """A digest of its bytes; empty where it is not known."""
-    rows: frozenset[Hashable] = frozenset()
-    """What only this file should have: ids of rows, long texts."""
     label: str = ""
     """The NAME of `NAME=PATH`."""
 
@@ -94,7 +92,7 @@ class FileFacts:
     def parts(self) -> tuple[str, ...]:
         """The parts of the path from the file: its name without ending, its folder, and so on."""
         path = Path(self.path).absolute()
-        return (name_alone(path), *(folder.name for folder in path.parents if folder.name))
+        return (name_table(path), *(folder.name for folder in path.parents if folder.name))
 
 
 class FileName(NamedTuple):
@@ -104,16 +102,6 @@ class FileName(NamedTuple):
     model: str | None
     renames: Mapping[str, str] = {}
     run: int | None = None
-
-
-def name_alone(path: Path | str) -> str:
-    """Return the name of a file that no other is compared with: its own, without its ending.
-
-    >>> name_alone("logs/llama-3.1.csv.gz")
-    'llama-3.1'
-    """
-    name = Path(path).name.removesuffix(".gz")
-    return Path(name).stem or name or "table"
 
 
 def is_running_number(question: str) -> bool:
@@ -430,14 +418,11 @@ class _Naming:
     # Refusals
 
     def _refuse_equal_files(self) -> None:
-        """Raise where two files are the same, by their bytes, by ids of their rows, or by long texts."""
-        owner: dict[Hashable, int] = {}
+        """Raise where two files have the same bytes."""
+        owner: dict[str, int] = {}
         for i, file in enumerate(self._files):
-            bytes_of_it = [("bytes", file.content)] * bool(file.content)
-            same = Counter(owner[mark] for mark in file.rows if mark in owner)
-            first = next((k for k, n in same.most_common(1) if n >= _MOSTLY * len(file.rows)), None)
-            first = next((owner[mark] for mark in bytes_of_it if mark in owner), first)
-            owner |= dict.fromkeys([*file.rows, *bytes_of_it], i)
+            first = owner.get(file.content) if file.content else None
+            owner[file.content] = i
             if first is None:
                 continue
             one, parts = self._files[first].path, list(self._list_axes([i, first]))
@@ -642,7 +627,7 @@ def _find_classes(files: Sequence[FileFacts], name: str) -> tuple[list[int], int
     """Return the number of the benchmark of each file by its questions, how far to trust it, and whether all differ.
 
     That files are of one benchmark can be trusted by 2 where their targets or inputs agree, by 1 where long ids agree,
-    and by 0 where short ids agree. Benchmarks differ if they have no id in common, or other targets or inputs.
+    and by 0 where short ids agree. Benchmarks differ if they have no id in common, or other targets.
     """
     classes: list[dict[str, FileFacts]] = []
     having: defaultdict[str, list[int]] = defaultdict(list)
@@ -674,16 +659,14 @@ def _compare(file: FileFacts, others: Mapping[str, FileFacts], name: str) -> int
         pairs = [(getattr(file, kind).get(q), getattr(others[q], kind).get(q), others[q].path) for q in common]
         pairs = [pair for pair in pairs if None not in pair]
         differing = [path for own, other, path in pairs if own != other]
-        if len(differing) > (1 - _MOSTLY) * len(pairs):
+        are_others = len(differing) > (1 - _MOSTLY) * len(pairs)
+        if are_others and kind == "targets":
             return None
-        if differing:
-            raise InputError(
-                f"{len(differing)} of {len(pairs)} questions have other {kind} than in {differing[0]}",
-                where=file.path,
-                remedy="leave out the file that is wrong, or say that both are one benchmark: --as-benchmark NAME",
-                code=f"other-{kind}",
-                options=("--as-benchmark", name),
-            )
+        if differing:  # other texts under the same ids may be parts of one benchmark, each of which counts anew
+            what = f"{len(differing)} of {len(pairs)} questions have other {kind} than in {differing[0]}"
+            remedy = "give ids that differ, or say that both are one benchmark: --as-benchmark NAME"
+            options = () if are_others else ("--as-benchmark", name)
+            raise InputError(what, where=file.path, remedy=remedy, code=f"other-{kind}", options=options)
         if len(pairs) == 1 or len({own for own, *_ in pairs}) > 1:  # one target of all questions says nothing
             return 2
     return int(min(map(len, common)) >= _LONG_ID)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from howsure.errors import InputError
 from howsure.rows.columns import MatchedColumns, describe_columns
 from howsure.rows.mapping import write_map
-from howsure.rows.sql import quote_name, quote_text, read_column_types, write_text_sql
+from howsure.rows.sql import ROW, quote_name, quote_text, read_column_types, write_text_sql
 from howsure.rows.words import (
     ALIASES,
     FAILURE_COLUMNS,
     JUDGE_WORDS,
     MEASURE_WORDS,
     METRIC_NAMES,
+    RUN_WORDS,
     STEP_NAMES,
     TASK_NAMES,
     TEXTS,
@@ -40,6 +41,7 @@ _QUESTION_TEXTS = {normalise_name(name) for name in TEXTS["text"]} - {"text"}
 _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names} - _QUESTION_TEXTS
 _TEXTS |= {"reason", "explanation", "finishreason", "stopreason"}
 _SCORERS = {normalise_name(name) for name in ALIASES["scorer"]}
+_TEXTS |= {normalise_name(name) for name in ALIASES["score"]} - _SCORERS  # other scores of the same generation
 
 
 class _Label(NamedTuple):
@@ -118,8 +120,8 @@ def _refuse_blocks(rows: duckdb.DuckDBPyRelation, names: Sequence[str], matched:
 
 
 def _is_beside(name: str) -> bool:
-    """Return whether a column is a text or a failure, which tell no rows apart."""
-    return normalise_name(name) in _TEXTS | FAILURE_COLUMNS
+    """Return whether a column is a text, a failure or the number of a row, which tell no rows apart."""
+    return name == ROW or normalise_name(name) in _TEXTS | FAILURE_COLUMNS
 
 
 def _find_labels(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) -> list[_Label]:
@@ -151,7 +153,7 @@ def _find_labels(rows: duckdb.DuckDBPyRelation, names: Sequence[str], key: str) 
                 rows.aggregate(f"{texts[i]} AS value, count(*) AS n", "1").order("n DESC, value").limit(_N_NAMED + 1)
             )
             listed = tuple(str(value) or "(blank)" for value, _ in matched.fetchall())
-            are_counted = one.counts and distinguishes >= _CROSSES
+            are_counted = one.counts and (distinguishes >= _CROSSES or normalise_name(name) in RUN_WORDS)
             is_sure = crosses or distinguishes >= _CROSSES
             result.append(_Label(name, listed, crosses, is_words, are_counted, is_sure))
     return sorted(result, key=lambda one: (not one.crosses, not one.is_words, values[one.name].n_distinct))

@@ -204,12 +204,13 @@ def scale_scores(
     if scale is not None and not (isfinite(scale) and scale > 0):
         raise InputError(f"--scale {scale:g}", where=where, remedy="give a number above 0, such as 100 for percent")
     if scale is not None:
-        return table if scale == 1 else _replace_score(table, f"score / {scale!r}")
+        return table if scale == 1 else table.project(f"* REPLACE (score / {scale!r} AS score)")
     if column in options.map.percent:
-        return _replace_score(table, "score / 100.0")
+        return table.project("* REPLACE (score / 100.0 AS score)")
     if percent_names is not None and options.map.percent:
         listed = ", ".join(map(quote_text, percent_names[1]))
-        return _replace_score(table, f"CASE WHEN {percent_names[0]} IN ({listed}) THEN score / 100.0 ELSE score END")
+        share = f"CASE WHEN {percent_names[0]} IN ({listed}) THEN score / 100.0 ELSE score END"
+        return table.project(f"* REPLACE ({share} AS score)")
     if limits is not None and limits[0] >= 0 and limits[1] <= 1:
         return table
     ranges = [one for one in _read_ranges(table) if one[1] is not None and isfinite(one[1]) and isfinite(one[2])]
@@ -238,7 +239,7 @@ def _scale_by_range(
     listed = ", ".join(quote_text(str(name)) for name in percent)
     is_all = len(percent) == len(ranges)
     scaled = "score / 100.0" if is_all else f"CASE WHEN benchmark IN ({listed}) THEN score / 100.0 ELSE score END"
-    return _replace_score(table, scaled)
+    return table.project(f"* REPLACE ({scaled} AS score)")
 
 
 def _refuse_doubtful_range(column: str, where: str, low: float, high: float, n_ones: float, n_large: float) -> None:
@@ -272,11 +273,6 @@ def _read_ranges(table: duckdb.DuckDBPyRelation) -> list[tuple[str, float, float
     """Return benchmark, lowest and highest score, and the number of scores that are 1 and above 1."""
     parts = "min(score), max(score), count(*) FILTER (score = 1), count(*) FILTER (score > 1)"
     return table.aggregate(f"CAST(benchmark AS VARCHAR), {parts}", "benchmark").fetchall()
-
-
-def _replace_score(table: duckdb.DuckDBPyRelation, score: str) -> duckdb.DuckDBPyRelation:
-    """Return the rows with other scores."""
-    return table.project(f"* REPLACE ({score} AS score)")
 
 
 def _drop_summary_rows(

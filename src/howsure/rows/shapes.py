@@ -16,7 +16,15 @@ from howsure.errors import InputError
 from howsure.rows.columns import MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import Shape
 from howsure.rows.model_columns import build_no_question, find_models, find_parent, find_suffix, list_names
-from howsure.rows.sql import parse_number_sql, quote_name, quote_text, read_column_types, write_text_sql
+from howsure.rows.sql import (
+    ROW,
+    number_rows,
+    parse_number_sql,
+    quote_name,
+    quote_text,
+    read_column_types,
+    write_text_sql,
+)
 from howsure.rows.words import (
     are_repeat_names,
     find_alias,
@@ -29,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LongRows", "find_shape", "melt"]
 
-#: The name that the rows of a melted table give the column of the name, and of the score.
-NAME, SCORE, RUN = "name of the column", "score in the column", "run in the name of the column"
+#: The names that the rows of a melted table give the columns of the name, and of its run.
+NAME, RUN = "name of the column", "run in the name of the column"
 #: What the columns of a shape are, and what its rows are.
 _ROLES: Mapping[Shape, tuple[str, str]] = {
     "models": ("model", "question"),
@@ -125,9 +133,7 @@ def _decide_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
     if "mean" in named or ("mean" in columns and "count" in columns and "right" not in named):
         return "mean"
     if right is None or (score not in {None, right} and "right" not in named):
-        if score is not None and right is not None and total is not None and _is_share(rows, score, right, total):
-            return "right"
-        if score is not None and right is None:
+        if score is not None:
             _refuse_counted(rows, score, total or matched.first("count"), where)
         return "score" if score is not None else ""
     values = describe_columns(rows, [name for name in (right, total) if name is not None])
@@ -163,15 +169,6 @@ def _refuse_counted(rows: duckdb.DuckDBPyRelation, score: str, count: str | None
         remedy = f"read it so, or say that it is one score: --columns score={score}"
         option = ("--columns", f"mean={score}", "--columns", f"count={count}")
         raise InputError(what, where=where, remedy=remedy, code="counts", options=option)
-
-
-def _is_share(rows: duckdb.DuckDBPyRelation, score: str, right: str, total: str) -> bool:
-    """Return whether scores are right answers divided by a total above 1, in nearly all rows."""
-    types = read_column_types(rows)
-    one, above, below = (parse_number_sql(write_text_sql(name, types))[1] for name in (score, right, total))
-    is_share = f"{below} > 1 AND abs({one} - {above} / {below}) <= 0.006"
-    [[share]] = rows.aggregate(f"avg(coalesce({is_share}, false)::INT)").fetchall()
-    return share is not None and share >= 0.95
 
 
 def _refuse_points(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions) -> None:
@@ -260,6 +257,7 @@ def melt(
     if shape not in _ROLES:
         return _unnest_scores(LongRows(rows, matched))
     column_name, row_name = _ROLES[shape]
+    rows = number_rows(rows)
     columns, reasons = dict(matched.columns), dict(matched.reasons)
     types = read_column_types(rows)
     values = describe_columns(rows, melted)
@@ -270,8 +268,7 @@ def melt(
     if column_name == "generation":
         names = [str(int(name[len(name.rstrip("0123456789")) :] or i)) for i, name in enumerate(melted, 1)]
     if row_name not in columns and row_name == "question":
-        rows = rows.project('*, row_number() OVER () AS "row of the table"')
-        columns["question"], reasons["question"] = ("row of the table",), "each row is a question"
+        columns["question"], reasons["question"] = (ROW,), "each row is a question"
     runs = [split_repeat(name) for name in names] if column_name == "model" and "generation" not in columns else []
     run_sql = ""
     if any(run is not None and run[0] for run in runs):  # a column of a model without a run is its first
@@ -283,9 +280,10 @@ def melt(
     others = ", ".join(quote_name(name) for name in rows.columns if name not in melted)
     texts = ", ".join(write_text_sql(name, types) for name in melted)
     listed = ", ".join(map(quote_text, names))
-    unnested = f"unnest([{listed}]) AS {quote_name(NAME)}, unnest([{texts}]) AS {quote_name(SCORE)}{run_sql}"
+    score = list_names(melted)
+    unnested = f"unnest([{listed}]) AS {quote_name(NAME)}, unnest([{texts}]) AS {quote_name(score)}{run_sql}"
     rows = rows.project(f"{others}, {unnested}" if others else unnested)
-    columns |= {column_name: (NAME,), "score": (SCORE,)}
+    columns |= {column_name: (NAME,), "score": (score,)}
     reasons |= {column_name: f"shape {shape}: the name of its column", "score": f"shape {shape}: a cell"}
     return LongRows(rows, MatchedColumns(columns, reasons), tuple(labels[name] for name in percent))
 

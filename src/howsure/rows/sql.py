@@ -210,8 +210,6 @@ def write_cell_sums_sql(columns: Mapping[str, str], types: ColumnTypes, checks: 
     checks.append(
         RowCheck(f"({mean}) IS NULL", columns["mean"], "the mean is empty", "leave the row out if nothing was scored")
     )
-    if "count" not in columns:
-        return ["1 AS n", f"{mean} AS total", f"({mean}) * ({mean}) AS total_sq"]
     mean = f"({mean})"
     count = f"({number_sql(columns['count'], types, 'a count', checks)})"
     checks.append(

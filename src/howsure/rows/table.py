@@ -7,6 +7,7 @@ check the rows, and group them. Where that needs a guess, the table is refused w
 from __future__ import annotations
 
 import contextlib
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from howsure.rows import to_cells
 from howsure.rows.columns import MatchedColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, write_map
+from howsure.rows.model_columns import list_names
 from howsure.rows.repeated_keys import refuse_repeats, refuse_two_targets, write_filter
 from howsure.rows.score_column import drop_summaries, find_failures, read_score_column, scale_scores
 from howsure.rows.shapes import find_shape, melt
@@ -58,8 +60,8 @@ __all__ = [
     "open_table",
     "read_cells",
     "read_cubes",
-    "read_numbered_runs",
     "read_runs",
+    "suggest_options",
 ]
 
 T = TypeVar("T")
@@ -69,8 +71,8 @@ Noter = Callable[[Note], None]
 _MAX_DEPTH = 4
 #: Names of a row, in the order of the key.
 _NAMES = ("benchmark", "model", "question", "variant", "generation")
-#: Largest number of options that one refusal names together.
-_MOST_STEPS = 4
+#: Largest number of options that one refusal names together, and notes on a table that may be read wrongly by them.
+_MOST_STEPS, _DOUBTS = 4, {"summary-name"}
 #: Largest number of questions called tasks that may be benchmarks.
 _MOST_TASKS = 50
 #: Characters of a prompt on average, below which it is a name of a prompt and no text.
@@ -150,6 +152,9 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     rows, shortened = shorten_whole_numbers(rows, names)
     for column in shortened:
         note(Note("whole-numbers", where, facts={"column": column}))
+    if "model" not in matched.columns and options.model is None:
+        remedy = f"the columns are {list_names(rows.columns)}: name it with --columns model=COLUMN, or --model NAME"
+        raise InputError("no column for the model", where=where, remedy=remedy, code="no-model")
     layout = _name_rows(rows, matched, shape, where, options, note, long.percent)
     return layout._replace(melted=tuple(melted))
 
@@ -184,7 +189,11 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
 
 def _unnest(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
     """Return a row per record of columns that hold lists of records, whose fields go before those of the row."""
+    columns = rows.columns
     for name in table_map.unnest:
+        if name in columns and name != table_map.unnest[0]:
+            what = f"columns {table_map.unnest[0]!r} and {name!r} would make a row of each pair of their records"
+            raise InputError(what, where=where, remedy="write the records of each into a file of its own")
         kinds = {one: _list_fields(kind) for one, kind in zip(rows.columns, rows.types, strict=True)}
         if not kinds.get(name):
             raise InputError(f"column {name!r} has no lists of records", where=where, remedy="unnest: COLUMN of a list")
@@ -204,10 +213,21 @@ def _list_fields(kind: Any) -> list[str]:
 
 
 def _refuse_lists(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
-    """Raise InputError where a column has lists of records with scores, such as the runs of a task."""
+    """Raise InputError where a column has lists of records with scores, such as the runs of a task, or of scores."""
     if matched.reasons.get("score") == "you named it":
         return
     for name, kind in zip(rows.columns, rows.types, strict=True):
+        if (
+            kind.id == "list"
+            and "score" in matched.columns
+            and find_alias("score", [name])
+            and name not in matched.taken
+        ):
+            what = (
+                f"column {name!r} has lists beside the scores in {matched.first('score')!r}, which may be their means"
+            )
+            option = ("--columns", f"score={name}")
+            raise InputError(what, where=where, remedy="read the lists", code="lists", options=option)
         if find_alias("score", _list_fields(kind)) is not None:
             what = f"column {name!r} has lists of records with scores of their own"
             remedy = "make each of them a row with the mapping key unnest"
@@ -342,7 +362,6 @@ def _name_rows(
 ) -> TableLayout:
     """Return the rows of a table, a row per score or cell, under our names."""
     columns, types = matched.columns, read_column_types(rows)
-    _check_needed(rows, matched, where, options)
     if options.is_model_of_file and "model" not in columns:
         note(Note("file-names-model", where, facts={"model": options.model}))
     expressions = {
@@ -448,25 +467,18 @@ def _refuse_doubtful_questions(
 def _refuse_totals(table: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
     """Raise InputError where the questions are called tasks and the scores are means: benchmarks, and no questions."""
     question = matched.first("question")
-    if question is None or normalise_name(question) not in TASK_NAMES | {"test", "testcase"}:
+    if question is None or normalise_name(question) not in TASK_NAMES | {"test"}:
         return
     if matched.reasons["question"] == "you named it":
         return
-    n, n_fractions, n_questions = table.aggregate(
-        "count(score), count(*) FILTER (score <> floor(score) OR score > 1), count(DISTINCT question)"
+    n, n_fractions, n_questions, n_cells = table.aggregate(
+        "count(score), count(*) FILTER (score <> floor(score) OR score > 1), count(DISTINCT question), "
+        "count(DISTINCT (model, question))"
     ).fetchall()[0]
-    if 2 * n_fractions > n and n_questions <= _MOST_TASKS:
+    if 2 * n_fractions > n == n_cells and n_questions <= _MOST_TASKS:
         what = f"the {n_questions} values of {question!r} may be benchmarks, with a mean score each"
         remedy = f"error bars need the score of each question; if they are questions, add --columns question={question}"
         raise InputError(what, where=where, remedy=remedy, code="totals")
-
-
-def _check_needed(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions) -> None:
-    """Raise InputError where no column and no option names the model."""
-    if "model" not in matched.columns and options.model is None:
-        names = ", ".join(rows.columns)[:300]
-        remedy = f"the columns are {names}: name it with --columns model=COLUMN, or all of it with --model NAME"
-        raise InputError("no column for the model", where=where, remedy=remedy, code="no-model")
 
 
 def _write_name_sql(columns: Sequence[str], types: ColumnTypes) -> str:
@@ -482,7 +494,7 @@ def _write_name_sql(columns: Sequence[str], types: ColumnTypes) -> str:
 def _check_filled(ours: str, column: str, types: ColumnTypes) -> RowCheck:
     """Return the check that a name is not empty."""
     wrong = f"coalesce(trim({write_text_sql(column, types)}), '') = ''"
-    remedy = f"fill it in; if a blank cell has the value above, add --map 'fill: [{column}]'"
+    remedy = f"fill it in; if a blank cell has the value above, add {shlex.join(write_map(fill=[column]))}"
     return RowCheck(wrong, column, f"the {ours} is empty", remedy, late=True)
 
 
@@ -573,58 +585,47 @@ def _refuse_repeated_wholes(table: duckdb.DuckDBPyRelation, where: str) -> None:
         )
 
 
-def group_rows(
-    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], note: Noter
-) -> T:
-    """Group the rows of a table.
-
-    Parameters
-    ----------
-    rows
-        Any columns; ours are found by `options`.
-    where
-        Name of the table, for messages.
-    options
-        How the table is read.
-    group
-        A function of canonical rows and `where`, such as those of `to_cells`.
-    note
-        Function that is called with each note.
+def suggest_options(read: Callable[[TableOptions, Noter], T], options: TableOptions, note: Noter) -> T:
+    """Return what a function reads with options and a noter; its refusal has all options that the table needs.
 
     Raises
     ------
     InputError
-        With the first row that cannot be used; or with the options that read the table, all that it needs.
+        What the function raises. Its options are given to it: those are named with which it raises none, and has no
+        doubt about what it read.
     """
     try:
-        return _group_once(rows, where, options, group, note)
+        return read(options, note)
     except InputError as error:
-        if error.options and error.options[0].startswith("-"):
-            more = _collect_options(rows, where, options, group, error)
-            if more != error.options:
-                texts = {"where": error.where, "remedy": error.remedy, "code": error.code}
-                raise InputError(error.what, **texts, options=more) from None
+        if _has_options(error):
+            error.options = _collect_options(read, options, error)
         raise
 
 
+def _has_options(error: InputError) -> bool:
+    """Return whether a refusal names options, and no other command."""
+    return bool(error.options) and error.options[0].startswith("-")
+
+
 def _collect_options(
-    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], error: InputError
+    read: Callable[[TableOptions, Noter], object], options: TableOptions, error: InputError
 ) -> tuple[str, ...]:
     """Return the options that read a table after one or more refusals; none where they do not suffice."""
     collected: tuple[str, ...] = ()
-    refusal: InputError | None = error
+    codes: list[str] = []
     for _ in range(_MOST_STEPS):
-        assert refusal is not None
-        if not refusal.options or not refusal.options[0].startswith("-"):
+        # After one column was left out, nobody can say whether the others are models.
+        if not _has_options(error) or (error.options == ("--shape", "models") and "no-models" in codes):
             return ()
-        collected += refusal.options
-        options = apply_options(options, refusal.options)
+        collected += error.options
+        codes.append(error.code)
+        options, collected_notes = apply_options(options, error.options), list[Note]()
         try:
-            _group_once(rows, where, options, group, lambda _: None)
-        except InputError as next_error:
-            refusal = next_error
+            read(options, collected_notes.append)
+        except InputError as refusal:
+            error = refusal
         else:
-            return merge_options(collected)
+            return () if any(one.code in _DOUBTS for one in collected_notes) else merge_options(collected)
     return ()
 
 
@@ -660,15 +661,32 @@ def apply_options(options: TableOptions, given: Sequence[str]) -> TableOptions:
         elif name in {"--shape", "--map"}:
             given_map = f"shape: {value}" if name == "--shape" else value
             options = replace(options, map=options.map.merge(read_map(given_map)))
-        elif name == "--model":
-            options = replace(options, model=value)
     return options
 
 
-def _group_once(
+def group_rows(
     rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, group: Callable[..., T], note: Noter
 ) -> T:
-    """Group the rows of a table; see `group_rows`."""
+    """Group the rows of a table.
+
+    Parameters
+    ----------
+    rows
+        Any columns; ours are found by `options`.
+    where
+        Name of the table, for messages.
+    options
+        How the table is read.
+    group
+        A function of canonical rows and `where`, such as those of `to_cells`.
+    note
+        Function that is called with each note.
+
+    Raises
+    ------
+    InputError
+        With the first row that cannot be used; or with the options that read the table.
+    """
     collected: list[Note] = []
     layout = lay_out(rows, where, options, collected.append)
     more = {"dimensions": options.dimensions} if options.by_variant else {}
@@ -676,7 +694,7 @@ def _group_once(
         groups = group(layout.rows, where=where, **more)
     except InputError:
         if (complete := _drop_blank_rows(rows, where, note)) is not None:
-            return _group_once(complete, where, options, group, note)
+            return group_rows(complete, where, options, group, note)
         refuse_rows(layout.source, where, layout.checks, place=name_row)
         if layout.has_generation and layout.shape != "cells":
             refuse_repeats(
@@ -709,8 +727,7 @@ def _count_repeated(groups: Any) -> int:
         return len(groups.aggregate(f"{key}, count(*) AS times", key).filter("times > 1"))
     n = 0
     parts = list(groups.values()) if isinstance(groups, Mapping) else groups if isinstance(groups, list) else []
-    for part in (one for each in parts for one in (each if isinstance(each, list) else [each])):
-        one = part[1] if isinstance(part, tuple) else part
+    for one in (one for each in parts for one in (each.values() if isinstance(each, Mapping) else [each])):
         if hasattr(one, "n") and hasattr(one, "models"):
             # Cells of several prompt variants have a row of each.
             most = 1 if isinstance(one, Cube) else np.array([[max(1, one.count_variants(name))] for name in one.models])
@@ -779,27 +796,13 @@ def read_runs(
     generations: int | None = None,
     options: TableOptions | None = None,
     note: Noter = notes.warn,
-) -> dict[str, list[Cells]]:
-    """Read the cells of each generation, which is one run, by benchmark; parameters as for `read_cells`."""
-    numbered = read_numbered_runs(table, columns, name=name, generations=generations, options=options, note=note)
-    return {benchmark: [run for _, run in each] for benchmark, each in numbered.items()}
-
-
-def read_numbered_runs(
-    table: str | Path | FrameLike,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    *,
-    name: str | None = None,
-    generations: int | None = None,
-    options: TableOptions | None = None,
-    note: Noter = notes.warn,
-) -> dict[str, list[tuple[str, Cells]]]:
-    """Read the cells of each generation with its number or name, by benchmark; parameters as for `read_cells`."""
+) -> dict[str, dict[str, Cells]]:
+    """Read the cells of each run by benchmark and the number or name of its generation; parameters of `read_cells`."""
     where = _name(table, name)
-    group = partial(to_cells.make_numbered_runs, generations=generations)
-    runs: dict[str, list[tuple[str, Cells]]] = _group(table, _extend(options, columns), group, where, note)
+    group = partial(to_cells.make_runs, generations=generations)
+    runs: dict[str, dict[str, Cells]] = _group(table, _extend(options, columns), group, where, note)
     return {
-        benchmark: [(number, drop_summaries([run], where, note)[0]) for number, run in each]
+        benchmark: {number: drop_summaries([run], where, note)[0] for number, run in each.items()}
         for benchmark, each in runs.items()
     }
 
@@ -843,12 +846,16 @@ def _name(table: str | Path | FrameLike, name: str | None) -> str:
 
 def _group(table: str | Path | FrameLike, options: TableOptions, group: Callable[..., T], where: str, note: Noter) -> T:
     """Return the groups of a table."""
-    if isinstance(table, (str, Path)):
-        with open_table(table, options.map) as rows:
-            return group_rows(rows, where, options, group, note)
-    from howsure.rows.frames import group_frame
 
-    return group_frame(table, options, group, where, note)
+    def read(options: TableOptions, note: Noter) -> T:
+        if isinstance(table, (str, Path)):
+            with open_table(table, options.map) as rows:
+                return group_rows(rows, where, options, group, note)
+        from howsure.rows.frames import group_frame
+
+        return group_frame(table, options, group, where, note)
+
+    return suggest_options(read, options, note)
 
 
 @contextlib.contextmanager
@@ -912,8 +919,8 @@ class TableContent(NamedTuple):
         The names in its columns; empty where it has no such column.
     keys
         Question, variant and generation of the rows; empty where no column has variants or generations.
-    targets
-        Pairs of a question and its target; empty where no column has the targets.
+    targets, inputs
+        Pairs of a question and its target, or its text; empty where no column has them.
     constants
         Columns that are not read and have one value in all rows, such as a setting.
     melted
@@ -933,6 +940,7 @@ class TableContent(NamedTuple):
     questions: tuple[str, ...]
     keys: frozenset[tuple[str, ...]]
     targets: frozenset[tuple[str, str]]
+    inputs: frozenset[tuple[str, str]]
     constants: Mapping[str, str]
     melted: tuple[str, ...]
     needs_scores: bool
@@ -964,10 +972,12 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
             values = source.project(f"CAST({layout.key[name]} AS VARCHAR) AS name").distinct().order("name").fetchall()
             return tuple(value for (value,) in values if value is not None)
 
-        pairs: list[tuple[str, str]] = []
-        if "target" in texts and "question" in matched.columns:
-            both = f"CAST({layout.key['question']} AS VARCHAR), trim({write_text_sql(texts['target'], types)})"
-            pairs = [row for row in source.project(both).distinct().fetchall() if None not in row]
+        def list_pairs(name: str) -> frozenset[tuple[str, str]]:
+            if name not in texts or "question" not in matched.columns or texts[name] in matched.taken:
+                return frozenset()
+            both = f"CAST({layout.key['question']} AS VARCHAR), trim({write_text_sql(texts[name], types)})"
+            return frozenset(row for row in source.project(both).distinct().fetchall() if None not in row)
+
         parts = [name for name in ("question", "variant", "generation") if name in layout.key]
         texts_of_key = ", ".join(f"CAST({layout.key[name]} AS VARCHAR)" for name in parts)
         keys = source.project(texts_of_key).distinct().fetchall() if "question" in parts and len(parts) > 1 else []
@@ -985,7 +995,8 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
             models=list_names("model"),
             questions=list_names("question"),
             keys=frozenset(keys),
-            targets=frozenset(pairs),
+            targets=list_pairs("target"),
+            inputs=list_pairs("text"),
             constants=_find_constants(source, matched),
             melted=layout.melted,
             needs_scores=matched.columns.keys().isdisjoint({"score", "mean", "right"}),

@@ -49,7 +49,6 @@ __all__ = [
     "keep_first_rows",
     "make_cells",
     "make_cubes",
-    "make_numbered_runs",
     "make_runs",
     "merge_cells",
     "read_time",
@@ -132,7 +131,7 @@ def make_runs(
     plans: Plans | None = None,
     generations: int | None = None,
     days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
-) -> dict[str, list[Cells]]:
+) -> dict[str, dict[str, Cells]]:
     """Group rows into the cells of each generation, which is one run of the benchmark.
 
     A frame without a column `generation` is one run. Of a model that was sampled adaptively, generations that only some
@@ -141,27 +140,14 @@ def make_runs(
 
     Returns
     -------
-    dict of str to list of Cells
-        Runs by benchmark, in the order of the generations.
+    dict of str to dict of str to Cells
+        Runs by benchmark and by the number or name of their generation, "" without such a column, in their order.
     """
-    numbered = make_numbered_runs(frame, where=where, plans=plans, generations=generations, days=days)
-    return {benchmark: [run for _, run in each] for benchmark, each in numbered.items()}
-
-
-def make_numbered_runs(
-    frame: IntoFrame,
-    *,
-    where: str = "the table",
-    plans: Plans | None = None,
-    generations: int | None = None,
-    days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
-) -> dict[str, list[tuple[str, Cells]]]:
-    """Group rows as `make_runs` does; each run has the number or name of its generation, "" without such a column."""
     rows = _open_rows(frame, generations, where)
     names = rows.collect_schema().names()
     if "generation" not in names:
-        return {one.benchmark: [("", one)] for one in make_cells(frame, where=where)}
-    runs: dict[str, list[tuple[str, Cells]]] = {}
+        return {one.benchmark: {"": one} for one in make_cells(frame, where=where)}
+    runs: dict[str, dict[str, Cells]] = {}
     by = [name for name in (*CELL, "variant", "generation") if name in names]
     for some in [rows] if plans else _split_generations(rows):
         table = group_cells(some, by, where, required=(*CELL, "generation"))
@@ -169,12 +155,12 @@ def make_numbered_runs(
             table = _drop_incomplete_runs(table, plans)
         for part in _split_table(table, "benchmark"):
             each = {str(one["generation"][0].as_py()): one for one in _split_table(part, "generation")}
-            own = runs.setdefault(str(part["benchmark"][0].as_py()), [])
+            own = runs.setdefault(str(part["benchmark"][0].as_py()), {})
             for generation in sorted(each, key=_rank_generation):
-                run = _share_arrays(_densify_cells(each[generation], {}), own[0][1] if own else None)
+                run = _share_arrays(_densify_cells(each[generation], {}), next(iter(own.values()), None))
                 keys = {model: (run.benchmark, model, generation) for model in run.models}
                 days_of_run = {model: days[key] for model, key in keys.items() if key in days}
-                own.append((generation, replace(run, days=days_of_run)))
+                own[generation] = replace(run, days=days_of_run)
     return dict(sorted(runs.items()))
 
 

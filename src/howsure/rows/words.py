@@ -31,6 +31,8 @@ __all__ = [
     "split_words",
 ]
 
+#: What the number of generations is counted in.
+_ATTEMPTS = ("total", "attempts", "trials", "samples", "generations", "completions", "responses", "runs", "repeats")
 #: Our columns and their names in other programs, in order of preference.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "benchmark": ("benchmark", "benchmark_id", "benchmark_name", "dataset", "dataset_name"),
@@ -63,20 +65,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("success_count", "total_correct", "right", "correct", "passed", "solved", "resolved"),
     ),
     "total": (
-        *(
-            "total",
-            "attempts",
-            "trials",
-            "samples",
-            "n_total",
-            "num_total",
-            "n_attempts",
-            "num_attempts",
-            "n_trials",
-            "num_trials",
-        ),
-        *("n_samples", "num_samples", "n_generations", "num_generations", "n_completions", "n_responses", "n_runs"),
-        *("n_repeats", "total_count", "sample_count", "total_attempts", "total_samples", "count", "n"),
+        *("total", "attempts", "trials", "samples"),
+        *(f"{count}_{thing}" for count in ("n", "num", "total") for thing in _ATTEMPTS),
+        *("total_count", "sample_count", "count", "n"),
     ),
     "scorer": (
         *("scorer", "scorer_name", "metric", "metric_name", "grader", "evaluator", "eval_name", "judge", "rater"),
@@ -116,7 +107,19 @@ MEASURE_WORDS = frozenset(
         *("confidence", "probability", "prob", "probs", "logprob", "perplexity", "rater", "annotator", "judge"),
         *("human", "answer", "gold", "target", "reference", "label", "expected", "truth", "prediction", "response"),
         *("delta", "diff", "difference", "median", "agreement", "pred", "predicted", "true", "actual", "reviewer"),
-        *("incorrect", "wrong", "failed", "failure", "hallucinated", "hallucination", "loss", "wer", "cer", "mae"),
+        *(
+            "incorrect",
+            "wrong",
+            "failed",
+            "failure",
+            "error",
+            "hallucinated",
+            "hallucination",
+            "loss",
+            "wer",
+            "cer",
+            "mae",
+        ),
         *("is", "has", "flag", "flagged", "agree", "ok", "oracle", "majority", "multi"),
     }
 )
