@@ -83,7 +83,7 @@ def test_frames_have_thresholds_and_counts_have_none():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"model": ["a"] * 3, "question": ["p", "q", "r"], "score": [0.2, 0.7, 0.9]})
     assert hs.score(frame, pass_at=0.7)["score"].tolist() == [pytest.approx(2 / 3)]
-    counts = pl.DataFrame({"model": ["a"] * 2, "question": ["p", "q"], "n": [4, 4], "total": [2, 1]})
+    counts = pl.DataFrame({"model": ["a"] * 2, "question": ["p", "q"], "right": [2, 1], "attempts": [4, 4]})
     with pytest.raises(InputError, match="counts of scores"):
         hs.score(counts, pass_at=0.7)
 
