@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
 EPOCHS = 5
 AT = "2026-11-20T21:11:12.345255+00:00"
@@ -91,13 +91,12 @@ def make_sample(name: str, epoch: int, i: int) -> dict[str, object]:
 
 def write(path: Path, members: Iterable[tuple[str, object]]) -> None:
     """A zip of Zstandard members (method 93), which Python's own module writes from 3.14 on."""
-    pack = zstandard.ZstdCompressor()
     directory = bytearray()
     with path.open("wb") as file:
         n = 0
         for name, record in members:
             data = json.dumps(record).encode()
-            packed, label = pack.compress(data), name.encode()
+            packed, label = zstd.compress(data), name.encode()
             sizes = struct.pack(
                 "<HHHHHIIIHH", 63, 0, 93, 0, 33, zlib.crc32(data), len(packed), len(data), len(label), 0
             )
@@ -116,7 +115,7 @@ def write(path: Path, members: Iterable[tuple[str, object]]) -> None:
 def cells(path: Path) -> None:
     """The same of `howsure.read`, which is what commands call: generations, seconds, CPU-seconds, MB."""
     import pyarrow.compute  # noqa: F401  before the clock starts
-    import zstandard  # noqa: F401  the same
+    from backports import zstd  # noqa: F401  the same
 
     from howsure.logs import find_reader
     from howsure.results.evaluations import read
@@ -132,7 +131,7 @@ def cells(path: Path) -> None:
 
 def ours(path: Path, *, texts: bool) -> None:
     """Measured in a process of its own: rows, seconds, CPU-seconds, MB."""
-    import zstandard  # noqa: F401  before the clock starts
+    from backports import zstd  # noqa: F401  before the clock starts
 
     from howsure.logs.base import ReadOptions
     from howsure.logs.inspect.reader import InspectReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-import zstandard
+from backports import zstd
 
 
 def zipped(members, *, method=93, table=True, frames=1):
@@ -42,5 +42,5 @@ def _packed(data, method, frames):
     if method == 93:
         step = -(-max(len(data), 1) // frames)
         parts = [data[i : i + step] for i in range(0, max(len(data), 1), step)]
-        return b"".join(zstandard.ZstdCompressor().compress(part) for part in parts)
+        return b"".join(zstd.compress(part) for part in parts)
     return data

@@ -104,7 +104,7 @@ def test_a_page_of_html_is_cut_to_one_line():
         ({"Retry-After": "soon"}, None),
         ({"retry-after-ms": "nan"}, None),
         ({"retry-after-ms": "inf"}, None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
         ({"Retry-After": "9" * 400}, None),
     ],
 )
@@ -113,8 +113,9 @@ def test_retry_after(headers, seconds):
 
 
 def test_retry_after_as_a_date():
-    then = datetime.now(UTC) + timedelta(seconds=60)
-    assert parse_retry_after({"Retry-After": format_datetime(then, usegmt=True)}) == pytest.approx(60, abs=5)
+    now = datetime.now(UTC)
+    date, then = (format_datetime(one, usegmt=True) for one in (now, now + timedelta(seconds=60)))
+    assert parse_retry_after({"Date": date, "Retry-After": then}) == pytest.approx(60, abs=5)
 
 
 def test_the_key_goes_before_the_text_is_cut():
@@ -127,5 +128,5 @@ def test_a_date_to_wait_for_is_by_the_clock_of_the_endpoint(skew):
     now = time.time() + skew
     headers = {"Date": formatdate(now, usegmt=True), "Retry-After": formatdate(now + 7, usegmt=True)}
     assert 6 <= parse_retry_after(headers) <= 8
-    # Without a readable Date the own clock is the only one.
-    assert parse_retry_after({"Date": "now", "Retry-After": formatdate(time.time() + 7, usegmt=True)}) < 8
+    # Without a readable Date, the clocks may differ by any time.
+    assert parse_retry_after({"Date": "now", "Retry-After": formatdate(time.time() + 7, usegmt=True)}) is None

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from howsure.errors import EndpointError
-from howsure.models.client import find_proxy
+from howsure.models.client import find_proxy, read_start
 from howsure.models.failures import LARGEST_ERROR, build_connection_error, build_http_error, shorten
 from howsure.safe_text import is_secret, is_unsayable
 
@@ -173,7 +173,7 @@ class BatchClient:
                 method, url, timeout=timeout, allow_redirects=False, **content
             ) as response:
                 await self._check(response)
-                body = self._redact(await _read_start(response.content, LARGEST))
+                body = self._redact(bytes(await read_start(response.content, LARGEST))[:LARGEST])
         except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
             raise build_connection_error(e, self.base_url, seconds, key=self._key) from None
         try:
@@ -185,7 +185,7 @@ class BatchClient:
     async def _check(self, response: aiohttp.ClientResponse) -> None:
         """Raise the error of a response whose status is not 200."""
         if response.status != 200:
-            body = self._redact(await _read_start(response.content, LARGEST_ERROR))
+            body = self._redact(bytes(await read_start(response.content, LARGEST_ERROR))[:LARGEST_ERROR])
             raise build_http_error(response.status, response.headers, body, n=1, key=self._key)
 
     def _redact(self, body: bytes) -> bytes:
@@ -204,11 +204,3 @@ class BatchClient:
             jar = aiohttp.DummyCookieJar()
             self._session = aiohttp.ClientSession(headers=headers, cookie_jar=jar, proxy=find_proxy(self.base_url))
         return self._session
-
-
-async def _read_start(content: aiohttp.StreamReader, most: int) -> bytes:
-    """Return the body, cut at `most` bytes."""
-    body = bytearray()
-    while len(body) < most and (chunk := await content.readany()):
-        body += chunk
-    return bytes(body[:most])

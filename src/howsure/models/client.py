@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import ipaddress
 import math
 import select
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -16,7 +17,6 @@ import msgspec
 
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.models.failures import LARGEST_ERROR, build_connection_error, build_http_error
-from howsure.models.http_connection import ConnectionPool, HttpResponse
 from howsure.models.model import RateLimits, Reply, Request, Settings
 from howsure.models.reply import RateLimitHeaders, is_cached, parse_reply
 from howsure.safe_text import is_secret, mask_address
@@ -26,7 +26,6 @@ __all__ = [
     "TextEndpoint",
     "build_chat_body",
     "build_text_body",
-    "can_connect_directly",
     "compute_timeout",
     "find_max_tokens",
     "find_proxy",
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 LARGEST, LARGEST_EACH = 64 << 20, 4 << 20
 #: Any number of replies up to this size in bytes are read at a time, but only so many longer replies.
 SMALL, LARGE_AT_ONCE = 256 << 10, 4
+#: A body of more bytes is sent in pieces.
+LARGE_BODY = 1 << 20
 #: Fields of the body, besides max_tokens, that limit the tokens of a completion at some endpoint.
 MAX_TOKENS_NAMES = (
     *("max_completion_tokens", "max_output_tokens", "max_new_tokens", "maxOutputTokens", "num_predict", "n_predict"),
@@ -155,7 +156,6 @@ class Endpoint:
         self.base_url, self.name = base_url.rstrip("/"), name
         self._url = self._build_url()
         self._key, self._timeout, self._connect_timeout = key, timeout, connect_timeout
-        self._pool: ConnectionPool | None = None
         self._session: aiohttp.ClientSession | None = None
         self._limits = RateLimitHeaders()
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
@@ -173,44 +173,27 @@ class Endpoint:
         EndpointError
             When there is no usable reply; `reason` says why. It is a `FatalEndpointError` if no request can succeed.
         """
+        import aiohttp
+
         n = len(request.generations)
         seconds = self._timeout or min(self._timeout_factor * compute_timeout(request.settings), LONGEST_TIMEOUT)
         started = time.perf_counter()
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self._connect_timeout)
         try:
-            if self._pool is None and self._session is None:
-                self._connect()
-            if self._pool is not None:
-                posted = self._pool.post(self._encode_body(request), seconds=seconds)
-                return await self._read_reply(await posted, n, started)
-            return await self._post_with_aiohttp(self._encode_body(request), n, seconds, started)
+            if self._session is None:
+                self._session = self._open_session()
+            body = self._encode_body(request)
+            data = io.BytesIO(body) if len(body) > LARGE_BODY else body
+            async with self._session.post(self._url, data=data, timeout=timeout, allow_redirects=False) as response:
+                return await self._read_reply(response, n, started)
         except EndpointError as e:
             failure = e.with_traceback(None)
-        except (OSError, EOFError, ValueError) as e:
+        except (aiohttp.ClientError, OSError, EOFError, ValueError) as e:
             failure = build_connection_error(e, self.base_url, seconds, key=self._key)
             if failure.reason == "timeout" and self._allow_more_time(seconds):
                 text = f"{failure}; {TIMEOUT_LENGTHENED} {min(2 * seconds, LONGEST_TIMEOUT):g} s"
                 failure = EndpointError(text, reason="timeout")
         # Raise it here, so that its traceback holds neither a body nor the request's headers with the key.
-        raise failure
-
-    async def _post_with_aiohttp(self, body: bytes, n: int, seconds: float, started: float) -> Reply:
-        """Post a body through a proxy, or wherever else a connection of our own is not made."""
-        import aiohttp
-
-        assert self._session is not None
-        try:
-            async with self._session.post(
-                self._url,
-                data=body,
-                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=self._connect_timeout),
-                allow_redirects=False,
-            ) as response:
-                return await self._read_reply(
-                    _AiohttpResponse(response, await _read_start(response, SMALL)), n, started
-                )
-        except aiohttp.ClientError as error:
-            failure = build_connection_error(error, self.base_url, seconds, key=self._key)
-        # Raise it here, without the error of aiohttp, which holds the request's headers with the key.
         raise failure
 
     def _allow_more_time(self, seconds: float) -> bool:
@@ -225,27 +208,30 @@ class Endpoint:
         self._timeout_factor *= 2
         return True
 
-    async def _read_reply(self, response: _Response, n: int, started: float) -> Reply:
+    async def _read_reply(self, response: aiohttp.ClientResponse, n: int, started: float) -> Reply:
         """Read and parse a response; only a few long ones are held in memory at a time."""
         limits = self._limits.read(response.headers)
+        body = await read_start(response.content, SMALL)
         if not 200 <= response.status < 300:
-            response.discard()
             # Read more bytes, as many as the key has, so that a key at the end is not cut and is redacted.
-            body = self._redact(response.body[: LARGEST_ERROR + len(self._key)])
+            body = self._redact(body[: LARGEST_ERROR + len(self._key)])
             raise self._build_error(response.status, response.headers, body[:LARGEST_ERROR], n)
-        if response.is_whole:
-            return self._parse(response, n, started, limits)
+        if response.content.at_eof():
+            return self._parse(response.headers, body, n, started, limits)
         limit = min(LARGEST, LARGEST_EACH * n)
         async with self._large:
-            if len(await response.read(limit + 1)) > limit:
+            body = await read_start(response.content, limit + 1, body)
+            if len(body) > limit:
                 raise EndpointError(f"the reply is longer than {limit:,} bytes", reason="too_large", status=200)
-            return self._parse(response, n, started, limits)
+            return self._parse(response.headers, body, n, started, limits)
 
-    def _parse(self, response: _Response, n: int, started: float, limits: RateLimits | None) -> Reply:
+    def _parse(
+        self, headers: Mapping[str, str], body: bytes | bytearray, n: int, started: float, limits: RateLimits | None
+    ) -> Reply:
         """Return the reply, with the limits and the cache status that its headers report."""
-        seconds, cached = time.perf_counter() - started, is_cached(response.headers)
+        seconds, cached = time.perf_counter() - started, is_cached(headers)
         self._longest = max(self._longest, seconds)
-        reply = self._parse_body(response.body, n, key=self._key)  # it redacts the key in each decoded text
+        reply = self._parse_body(body, n, key=self._key)  # it redacts the key in each decoded text
         return msgspec.structs.replace(reply, seconds=seconds, cached=cached, limits=limits)
 
     def _redact(self, body: bytes | bytearray) -> bytes | bytearray:
@@ -256,34 +242,21 @@ class Endpoint:
     async def close(self) -> None:
         """Close the connections."""
         session, self._session = self._session, None
-        pool, self._pool = self._pool, None
         if session is not None:
             await session.close()
-        if pool is not None:
-            await pool.close()
 
-    def _connect(self) -> None:
-        """Open connections of our own, or a session of aiohttp where those do not suffice."""
-        # trust_env is not used, because it reads ~/.netrc and the environment before every request.
-        proxy = find_proxy(self.base_url)
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "User-Agent": "howsure",
-        }
-        headers |= self._build_headers()
-        if can_connect_directly(self._url, proxy):
-            self._pool = ConnectionPool(self._url, headers, connect_timeout=self._connect_timeout, first_bytes=SMALL)
-            return
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the connections to the host, which all requests share."""
         import aiohttp
 
-        self._session = aiohttp.ClientSession(
-            # Servers commonly close idle connections after 5 s, so the client closes them earlier.
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4),
-            headers=headers,
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "howsure"}
+        return aiohttp.ClientSession(
+            connector=_build_connector(),
+            headers=headers | self._build_headers(),
             timeout=aiohttp.ClientTimeout(),
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=proxy,
+            # trust_env is not used, because it reads ~/.netrc and the environment before every request.
+            proxy=find_proxy(self.base_url),
         )
 
     def _build_url(self) -> str:
@@ -317,31 +290,9 @@ class TextEndpoint(Endpoint):
         return msgspec.json.encode(build_text_body(self.name, request))
 
 
-class _AiohttpResponse:
-    """A response of aiohttp, of which the start of the body was read."""
-
-    def __init__(self, response: aiohttp.ClientResponse, body: bytes | bytearray) -> None:
-        self.status, self.headers, self.body = response.status, response.headers, body
-        self._response = response
-        self.is_whole = response.content.at_eof()
-
-    async def read(self, limit: int) -> bytes | bytearray:
-        """Return the whole body, or at least `limit` bytes of it."""
-        self.body = await _read_start(self._response, limit, self.body)
-        return self.body
-
-    def discard(self) -> None:
-        """Do without the rest of the body."""
-
-
-_Response = HttpResponse | _AiohttpResponse
-
-
-async def _read_start(
-    response: aiohttp.ClientResponse, limit: int, start: bytes | bytearray = b""
-) -> bytes | bytearray:
+async def read_start(content: aiohttp.StreamReader, limit: int, start: bytes | bytearray = b"") -> bytes | bytearray:
     """Return `start` and the following bytes: at least `limit` bytes in total, unless the body ends before."""
-    content, body = response.content, bytearray(start)
+    body = bytearray(start)
     # read(size) is not used, because it would decompress all these bytes at once and hold them twice.
     while len(body) < limit and (chunk := await content.readany()):
         if not body and content.at_eof():
@@ -350,15 +301,29 @@ async def _read_start(
     return body
 
 
-def can_connect_directly(url: str, proxy: str | None) -> bool:
-    """Return whether requests need nothing but HTTP/1.1, so that connections of our own suffice.
+def _build_connector() -> aiohttp.TCPConnector:
+    """Return connections that are used again only where nothing has come since the reply, not even their end.
 
-    >>> can_connect_directly("https://model.example/v1", None), can_connect_directly("http://u:p@model.example", None)
-    (True, False)
+    Bytes that came later would be taken for the reply to the next request, and a request is never sent twice.
     """
-    parts = urlsplit(url)
-    is_plain = parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
-    return is_plain and proxy is None and hasattr(select, "poll")
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        async def _get(self, key: Any, traces: Any) -> Any:
+            while (connection := await super()._get(key, traces)) is not None:
+                transport, protocol = connection.transport, connection.protocol
+                assert transport is not None
+                assert protocol is not None
+                poll = select.poll()
+                poll.register(transport.get_extra_info("socket"), select.POLLIN)
+                # With TLS, what waits there may be a new session ticket.
+                if not (protocol.should_close or (not key.is_ssl and poll.poll(0))):
+                    return connection
+                connection.close()
+            return None
+
+    # Servers commonly close idle connections after 5 s, so the client closes them earlier.
+    return Connector(limit=0, keepalive_timeout=4)
 
 
 def find_proxy(base_url: str) -> str | None:

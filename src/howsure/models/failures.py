@@ -8,7 +8,6 @@ import errno
 import json
 import math
 import re
-import time
 from collections.abc import Mapping
 
 from howsure.errors import EndpointError, FatalEndpointError
@@ -107,11 +106,11 @@ def build_connection_error(error: Exception, base_url: str, seconds: float, *, k
     import aiohttp
 
     base_url = mask_address(base_url)
-    if isinstance(error, aiohttp.ConnectionTimeoutError) or getattr(error, "is_late", False):
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
         return EndpointError(f"no connection to {base_url} in time", reason="connection")
     if isinstance(error, asyncio.TimeoutError):
         return EndpointError(f"no whole reply within {seconds:g} s", reason="timeout")
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerDisconnectedError | ConnectionError):
+    if isinstance(error, aiohttp.ClientOSError | aiohttp.ServerDisconnectedError | ConnectionError):
         why = shorten(_describe_cause(error), key)
         return EndpointError(f"no connection to {base_url}: {why}", reason="connection")
     return EndpointError(f"the reply broke off or is not HTTP: {shorten(str(error), key)}", reason="malformed")
@@ -131,7 +130,8 @@ def _describe_cause(error: Exception) -> str:
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None if there are none.
 
-    A date is compared with the `Date` of the same response, because the clock of this machine may differ.
+    A date is compared with the `Date` of the same response, because the clock of this machine may differ; without one
+    it is not used.
 
     >>> parse_retry_after({"Retry-After": "1.5"})
     1.5
@@ -144,8 +144,8 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         elif re.fullmatch(r"\s*\d+(\.\d*)?\s*", headers["Retry-After"]):
             wait = float(headers["Retry-After"])
         else:
-            wait = _parse_date(headers["Retry-After"]) - _read_endpoint_time(headers)
-    except (ValueError, OverflowError):
+            wait = _parse_date(headers["Retry-After"]) - _parse_date(headers["Date"])
+    except (KeyError, ValueError, OverflowError):
         return None
     return max(wait, 0.0) if math.isfinite(wait) else None
 
@@ -153,14 +153,6 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 def _parse_date(text: str) -> float:
     """Return the seconds since the epoch of a date in a header."""
     return email.utils.parsedate_to_datetime(text).timestamp()
-
-
-def _read_endpoint_time(headers: Mapping[str, str]) -> float:
-    """Return the time by the endpoint's clock; by that of this machine where the endpoint does not say it."""
-    try:
-        return _parse_date(headers["Date"])
-    except (KeyError, ValueError, OverflowError):
-        return time.time()
 
 
 def shorten(text: str, key: str = "", most: int = 300) -> str:

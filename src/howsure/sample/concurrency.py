@@ -22,11 +22,14 @@ GAIN_PER_DOUBLING = 1.3
 ANSWERED = 0.8
 #: Where a queue of all allowed requests would be answered in so many seconds one by one, no search is needed.
 SHORT_QUEUE = 12.0
-#: A window may grow so far that its requests, if they are answered one by one, take this share of the timeout.
+#: A window more than doubles only so far that its requests, answered one by one, take this share of the timeout.
 TIMEOUT_SHARE = 0.5
+#: Requests wait in a queue where their latency is so large a part of that of the first one, times the window.
+QUEUE = 0.75
 #: The window that was found is somewhat larger than the throughput needs, so that the endpoint is never idle.
 SLACK = 1.25
-#: Seconds at the window that was found before a larger one is tried: at first, and at most, as they double each time.
+#: Seconds at the window that was found before a larger one is tried: at first, and at most, as they double each
+#: time (longer after timeouts).
 TRY_AGAIN_SECONDS, LONGEST_TRY_AGAIN = 10.0, 120.0
 #: Requests that are compared in such a trial, and the growth of its window. The first trials are soon, with few
 #: requests and large growth: the first request, which was sent alone, may have had a short answer.
@@ -54,7 +57,7 @@ class ConcurrencySearch:
     """Choose the number of requests in flight by the throughput that it brings.
 
     The first request is sent alone. Then the window grows up to eightfold for each round trip, as long as throughput
-    grows by 30 % for a doubled window, and not so far that requests might time out if they were answered one by one.
+    grows by 30 % for a doubled window; it only doubles where requests might time out if they were answered one by one.
     Where throughput stops growing, the window is that which the throughput needs. From time to time a window that is
     half as large again is tried, because few requests measure throughput badly, and servers change.
 
@@ -93,6 +96,9 @@ class ConcurrencySearch:
         self._previous_rate = 0.0
         self._is_trial = False
         self._settled_at, self._try_again, self._n_trials = clock(), TRY_AGAIN_SECONDS, 0
+        self._outcome = ""  # of the window that was tried last
+        self._longest_wait = LONGEST_TRY_AGAIN
+        self._alone = 0.0  # seconds of the first request, which was sent alone
 
     @property
     def window(self) -> int:
@@ -102,7 +108,7 @@ class ConcurrencySearch:
     @property
     def note(self) -> str:
         """A remark for the progress display, or ""."""
-        return f"{self.window:,} in flight: more are no faster" if self.state == "settled" else ""
+        return f"{self.window:,} in flight: {self._outcome}" if self.state == "settled" else ""
 
     def record_sent(self, *, in_flight: int, now: float) -> int:
         """Count a request as sent, and return the number of its stage for `record_answer`."""
@@ -131,6 +137,8 @@ class ConcurrencySearch:
     def record_timeout(self, stage: int, now: float) -> None:
         """Halve the window after a timeout of one of its requests."""
         if stage == self._stage.number and self.window > 1:
+            self._outcome = f"with {self.window:,} a request timed out"
+            self._longest_wait *= 2
             self._settle(max(1, self.window // 2), now)
 
     def stop(self) -> None:
@@ -151,6 +159,7 @@ class ConcurrencySearch:
             return
         growth, gain = stage.window / before.window, rate / max(self._previous_rate, 1e-9)
         if gain < GAIN_PER_DOUBLING ** math.log2(growth):
+            self._outcome = f"{stage.window:,} were no faster"
             self._settle(before.window if self._is_trial else math.ceil(before.window * gain * SLACK), now)
             return
         self.state, self._try_again = "growing", TRY_AGAIN_SECONDS
@@ -167,10 +176,17 @@ class ConcurrencySearch:
     def _grow(self, factor: float, now: float, *, rate: float | None = None, is_trial: bool = False) -> None:
         """Begin a stage with a larger window, if its requests would not time out."""
         stage = self._stage
+        if stage.window >= self.most:
+            self.stop()
+            return
         latency = stage.seconds / stage.answered
+        self._alone = self._alone or latency
         largest = int(stage.window * self.timeout * TIMEOUT_SHARE / max(latency, 1e-9))
+        if stage.window == 1 or latency < QUEUE * stage.window * self._alone:  # nothing says that they wait in a queue
+            largest = max(largest, 2 * stage.window)  # a timeout halves it again
         window = min(self.most, math.ceil(stage.window * factor), largest)
         if window <= stage.window:
+            self._outcome = "more might time out"
             self._settle(stage.window, now)
             return
         self._previous = stage
@@ -182,10 +198,12 @@ class ConcurrencySearch:
         """Stay at a window."""
         if self._is_trial:
             self._n_trials += 1
-            self._try_again = min(2 * self._try_again, LONGEST_TRY_AGAIN)
+            self._try_again = min(2 * self._try_again, self._longest_wait)
         self.state, self._settled_at, self._is_trial = "settled", now, False
         needed = TRIALS[min(self._n_trials, len(TRIALS) - 1)][0]
         self._begin_stage(max(1, min(window, self.most)), needed=needed)
 
     def _begin_stage(self, window: int, *, needed: int = 1) -> None:
-        self._stage = _Stage(self._stage.number + 1, window, max(needed, math.ceil(ANSWERED * window)))
+        # One of them was sent before the window grew.
+        share = min(math.ceil(ANSWERED * window), max(2, window - 1))
+        self._stage = _Stage(self._stage.number + 1, window, max(needed, min(window, share)))

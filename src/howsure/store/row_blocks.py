@@ -109,16 +109,14 @@ def build_block_encoder() -> Callable[[Sequence[tuple[object, ...]]], tuple[byte
 
     The function is not thread-safe. It raises OverflowError for an integer of more than 64 bits.
     """
-    import zstandard
-
-    compress = zstandard.ZstdCompressor(level=_LEVEL).compress
+    from backports import zstd
 
     def encode_values(values: list[Any], plain: int) -> bytes:
         try:
             raw = _encode(values)
         except UnicodeEncodeError:
             raw = _encode([_escape_value(value) for value in values])
-        return compress(raw) if len(raw) > plain else raw
+        return zstd.compress(raw, _LEVEL) if len(raw) > plain else raw
 
     def encode_block(rows: Sequence[tuple[object, ...]]) -> tuple[bytes, bytes]:
         columns = RowBlock.from_rows(rows).columns
@@ -133,14 +131,12 @@ def build_block_encoder() -> Callable[[Sequence[tuple[object, ...]]], tuple[byte
 
 def build_block_decoder() -> Callable[[bytes, bytes | None], RowBlock]:
     """Return the inverse of `build_block_encoder`, for one thread; completions that are None are left out."""
-    import zstandard
-
-    decompress = _build_decompressor()
+    from backports import zstd
 
     def decode_values(raw: bytes) -> list[Any]:
         try:
-            return _decode(decompress(raw) if raw[0] == _COMPRESSED else raw)
-        except (zstandard.ZstdError, msgspec.DecodeError, IndexError) as error:
+            return _decode(_decompress(raw) if raw[0] == _COMPRESSED else raw)
+        except (zstd.ZstdError, msgspec.DecodeError, IndexError) as error:
             raise sqlite3.DatabaseError(f"malformed text ({error})") from error
 
     def decode_block(shared: bytes, completions: bytes | None) -> RowBlock:
@@ -169,9 +165,7 @@ def merge_blocks(blocks: Sequence[RowBlock]) -> RowBlock:
 
 def build_text_encoder() -> Callable[[str | None], str | bytes | None]:
     """Return a function from a text to what is stored: the text, or zstd of its UTF-8. It is not thread-safe."""
-    import zstandard
-
-    compress = zstandard.ZstdCompressor(level=_LEVEL).compress
+    from backports import zstd
 
     def encode_text(text: str | None) -> str | bytes | None:
         if text is None or (len(text) <= _PLAIN_TEXT and text.isascii()):
@@ -181,37 +175,30 @@ def build_text_encoder() -> Callable[[str | None], str | bytes | None]:
         except UnicodeEncodeError:
             text = escape_surrogates(text)
             raw = text.encode()
-        return compress(raw) if len(text) > _PLAIN_TEXT else text
+        return zstd.compress(raw, _LEVEL) if len(text) > _PLAIN_TEXT else text
 
     return encode_text
 
 
-def _build_decompressor() -> Callable[[bytes], bytes]:
-    """Return a function that decompresses a frame, unless it claims to be longer than any that is written here."""
-    import zstandard
+def _decompress(raw: bytes) -> bytes:
+    """Return the bytes of a frame, unless it claims to be longer than any that is written here."""
+    from backports import zstd
 
-    decompressor = zstandard.ZstdDecompressor()
-
-    def decompress(raw: bytes) -> bytes:
-        if zstandard.frame_content_size(raw) > _LONGEST:
-            raise zstandard.ZstdError(f"a text of more than {_LONGEST:,} bytes")
-        return decompressor.decompress(raw)
-
-    return decompress
+    if (zstd.get_frame_info(raw).decompressed_size or 0) > _LONGEST:
+        raise zstd.ZstdError(f"a text of more than {_LONGEST:,} bytes")
+    return zstd.decompress(raw)
 
 
 def build_text_decoder() -> Callable[[str | bytes | None], str | None]:
     """Return the inverse of `build_text_encoder`. It is not thread-safe."""
-    import zstandard
-
-    decompress = _build_decompressor()
+    from backports import zstd
 
     def decode_text(value: str | bytes | None) -> str | None:
         if not isinstance(value, bytes):
             return value
         try:
-            return decompress(value).decode()
-        except zstandard.ZstdError as error:
+            return _decompress(value).decode()
+        except zstd.ZstdError as error:
             raise sqlite3.DatabaseError(f"malformed text ({error})") from error
 
     return decode_text

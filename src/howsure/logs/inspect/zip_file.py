@@ -8,6 +8,7 @@ without a table of contents, which is what a killed run leaves.
 from __future__ import annotations
 
 import contextlib
+import io
 import mmap
 import struct
 import zipfile
@@ -194,14 +195,14 @@ def _unpack(data: bytes, method: int, size: int) -> bytes:
 
 def _unpack_zstd(data: bytes, size: int) -> bytes:
     """Return the unpacked bytes of all frames: Inspect begins a new one every 200 MB."""
-    import zstandard
+    from backports import zstd
 
     parts, remaining = [], size + 1
     try:
-        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+        with zstd.ZstdFile(io.BytesIO(data)) as reader:
             while remaining and (part := reader.read(min(remaining, _STEP))):
                 parts.append(part)
                 remaining -= len(part)
-    except (zstandard.ZstdError, MemoryError) as error:
+    except (zstd.ZstdError, EOFError, MemoryError) as error:
         raise _DamageError(f"is damaged: {error}") from error
     return b"".join(parts)
