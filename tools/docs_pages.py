@@ -132,9 +132,8 @@ def describe_statistics() -> str:
         package = importlib.import_module(f"howsure.stats.{folder.name}")
         parts.append(f"## stats.{folder.name}\n")
         parts.append((package.__doc__ or "").strip().splitlines()[0] + "\n")
-        for name in sorted(getattr(package, "__all__", ())):
-            value = getattr(package, name)
-            if not callable(value) or not getattr(value, "__module__", "").startswith("howsure"):
+        for name, value in sorted(vars(package).items()):
+            if name.startswith("_") or not getattr(value, "__module__", "").startswith("howsure"):
                 continue
             path = f"{value.__module__}.{value.__qualname__}"
             if path not in described:

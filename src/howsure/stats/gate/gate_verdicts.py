@@ -55,6 +55,7 @@ __all__ = [
     "AnyGate",
     "ChangedQuestions",
     "RegressionGate",
+    "check_gate",
     "compare_with_bar",
     "compare_with_baseline",
     "decide",

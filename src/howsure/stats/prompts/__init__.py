@@ -15,64 +15,12 @@ subset_moments      distribution of the mean and the variance of a random subset
 ==================  ====================================================================================
 """
 
-from howsure.stats.prompts.components import PromptComponents, estimate_components
-from howsure.stats.prompts.dimension_shares import DimensionShares, estimate_dimension_shares, estimate_variant_shares
-from howsure.stats.prompts.effects import MIN_VARIANTS, Effects, estimate_effects, estimate_variant_effects
-from howsure.stats.prompts.moments import Moments, VariantSummary, summarize_variants
-from howsure.stats.prompts.prompt_agreement import (
-    Concordance,
-    PromptConsistency,
-    VariantAnswers,
-    estimate_concordance,
-    estimate_prompt_consistency,
-)
-from howsure.stats.prompts.prompteval import PromptEval, prompteval
-from howsure.stats.prompts.rank_flips import RankFlips, estimate_rank_flips
-from howsure.stats.prompts.sample_size import (
-    ProxyCheck,
-    SampleSize,
-    check_proxy,
-    required_for_space,
-    required_variants,
-    to_integers,
-)
-from howsure.stats.prompts.unparsed import (
-    UnparsedByValue,
-    UnparsedEffect,
-    estimate_unparsed_effect,
-    list_drawn_values,
-)
-
-__all__ = [
-    "MIN_VARIANTS",
-    "Concordance",
-    "DimensionShares",
-    "Effects",
-    "Moments",
-    "PromptComponents",
-    "PromptConsistency",
-    "PromptEval",
-    "ProxyCheck",
-    "RankFlips",
-    "SampleSize",
-    "UnparsedByValue",
-    "UnparsedEffect",
-    "VariantAnswers",
-    "VariantSummary",
-    "check_proxy",
-    "estimate_components",
-    "estimate_concordance",
-    "estimate_dimension_shares",
-    "estimate_effects",
-    "estimate_prompt_consistency",
-    "estimate_rank_flips",
-    "estimate_unparsed_effect",
-    "estimate_variant_effects",
-    "estimate_variant_shares",
-    "list_drawn_values",
-    "prompteval",
-    "required_for_space",
-    "required_variants",
-    "summarize_variants",
-    "to_integers",
-]
+from howsure.stats.prompts.components import *
+from howsure.stats.prompts.dimension_shares import *
+from howsure.stats.prompts.effects import *
+from howsure.stats.prompts.moments import *
+from howsure.stats.prompts.prompt_agreement import *
+from howsure.stats.prompts.prompteval import *
+from howsure.stats.prompts.rank_flips import *
+from howsure.stats.prompts.sample_size import *
+from howsure.stats.prompts.unparsed import *

@@ -8,51 +8,9 @@ prediction_intervals   `repeats`: how far the mean of future runs may fall
 resampling             `run_gap` and `convergence`: gap between runs, and widths at more generations
 """
 
-from howsure.stats.repeats.days import DailyScores, compare_days
-from howsure.stats.repeats.determinism import CompletionCounts, Determinism, measure_determinism
-from howsure.stats.repeats.independence import (
-    CHANCE,
-    bound_equal_texts,
-    bound_uniform_replies,
-    describe_dependence,
-    find_copied_generations,
-    find_multiples,
-    find_retries,
-    find_shared_noise,
-    find_unvaried,
-)
-from howsure.stats.repeats.prediction_intervals import GAP_RUNS, Repeats, RunWidths, measure_widths, repeats
-from howsure.stats.repeats.resampling import LIMITED_GAP, Convergence, RunGap, convergence, run_gap
-from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
-
-__all__ = [
-    "CHANCE",
-    "GAP_RUNS",
-    "LIMITED_GAP",
-    "CompletionCounts",
-    "Convergence",
-    "DailyScores",
-    "Determinism",
-    "Repeats",
-    "RunGap",
-    "RunWidths",
-    "Runs",
-    "align_runs",
-    "bound_equal_texts",
-    "bound_uniform_replies",
-    "check_drift",
-    "compare_days",
-    "convergence",
-    "describe_dependence",
-    "find_copied_generations",
-    "find_copied_runs",
-    "find_multiples",
-    "find_retries",
-    "find_shared_noise",
-    "find_unvaried",
-    "measure_determinism",
-    "measure_widths",
-    "repeats",
-    "run_gap",
-    "summarize_runs",
-]
+from howsure.stats.repeats.days import *
+from howsure.stats.repeats.determinism import *
+from howsure.stats.repeats.independence import *
+from howsure.stats.repeats.prediction_intervals import *
+from howsure.stats.repeats.resampling import *
+from howsure.stats.repeats.runs import *

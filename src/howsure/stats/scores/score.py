@@ -49,6 +49,9 @@ from howsure.stats.scores.prediction_noise import sampling_df
 from howsure.stats.scores.score_intervals import SCORE_INTERVALS, clopper_pearson
 
 __all__ = [
+    "FEWEST_BINARY",
+    "FEWEST_GRADED",
+    "FEW_QUESTIONS",
     "LOST_DATA_NOISE",
     "NARROW_BY_CHANCE",
     "Scores",

@@ -8,36 +8,7 @@ adaptive_allocation   more generations for questions whose answers vary, and unb
 ====================  ==============================================================================
 """
 
-from howsure.stats.sequential.adaptive_allocation import (
-    Allocation,
-    allocate_generations,
-    estimate_question_sd,
-    merge_stages,
-    score_variance,
-)
-from howsure.stats.sequential.confidence_sequences import (
-    BEST_AT,
-    ConfidenceSequence,
-    confidence_boundary,
-    confidence_sequence,
-    required_rounds,
-)
-from howsure.stats.sequential.fixed_reference import check_fixed_reference
-from howsure.stats.sequential.stopping_rules import VARIANCE_FLOOR, StoppingDecision, check_stopping
-
-__all__ = [
-    "BEST_AT",
-    "VARIANCE_FLOOR",
-    "Allocation",
-    "ConfidenceSequence",
-    "StoppingDecision",
-    "allocate_generations",
-    "check_fixed_reference",
-    "check_stopping",
-    "confidence_boundary",
-    "confidence_sequence",
-    "estimate_question_sd",
-    "merge_stages",
-    "required_rounds",
-    "score_variance",
-]
+from howsure.stats.sequential.adaptive_allocation import *
+from howsure.stats.sequential.confidence_sequences import *
+from howsure.stats.sequential.fixed_reference import *
+from howsure.stats.sequential.stopping_rules import *
