@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from howsure.errors import UnknownNameError
-from howsure.stats.core.results import Columns, Result, Results, format_table, notes
+from howsure.stats.core.results import Columns, Result, Results, format_table, notes, to_integers
 from howsure.stats.core.text_table import elide_names, wrap_text
-from howsure.stats.prompts import ProxyCheck, VariantSummary, to_integers
+from howsure.stats.prompts import ProxyCheck, VariantSummary
 
 #: Characters of a printed line.
 WIDTH = 120

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import difflib
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice, check_level
 from howsure.stats.core.intervals import Limits
 from howsure.stats.core.printed_width import find_printed_width
@@ -26,19 +26,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "Column",
     "Columns",
+    "Conditions",
     "Result",
     "Results",
     "RowNotes",
+    "RowPlaces",
     "format_html",
     "format_table",
     "join_notes",
     "make_columns",
     "notes",
+    "parse_columns",
+    "read_columns",
+    "to_integers",
 ]
 
 Columns = dict[str, NDArray[Any]]
 """Values by column name, one value per row. What the data cannot say is NaN, and the column `note` says why."""
+
+Conditions = Mapping[str, NDArray[np.bool_]]
+"""Notes on rows, each with where it holds; the shapes can be broadcast to that of the rows."""
+
+RowPlaces = Sequence[NDArray[Any]]
+"""Places of the rows of a table in the arrays of a result: an index array for each axis."""
 
 Row = dict[str, Any]
 """One row of a result: values by column name."""
@@ -53,23 +65,119 @@ def make_columns(n_rows: int, /, **columns: object) -> Columns:
     >>> columns["benchmark"].tolist(), columns["level"].tolist()
     (['demo', 'demo'], [0.95, 0.95])
     """
-    return {name: _make_column(value, n_rows) for name, value in columns.items()}
+    arrays = {name: _make_array(value) for name, value in columns.items()}
+    return {name: values if values.ndim else np.full(n_rows, values, values.dtype) for name, values in arrays.items()}
 
 
-def _make_column(value: object, n_rows: int) -> NDArray[Any]:
-    """Return a value as an array of `n_rows` elements; text becomes an array of Python strings."""
-    if isinstance(value, str):
-        return np.full(n_rows, value, dtype=object)
-    if not isinstance(value, np.ndarray | tuple | list):
-        return np.full(n_rows, value)
-    is_named = not isinstance(value, np.ndarray) and any(isinstance(one, str) for one in value)
-    column = np.array(value, dtype=object) if is_named else np.asarray(value)
-    is_text = column.dtype.kind == "U" or (not isinstance(value, np.ndarray | list) and not column.size)
-    return column.astype(object) if is_text else column
+def _make_array(value: object) -> NDArray[Any]:
+    """Return a value as an array, a single one without axes; text becomes an array of Python strings."""
+    if isinstance(value, np.ndarray | list):
+        array = np.asarray(value)
+        is_named = isinstance(value, list) and any(isinstance(one, str) for one in value)
+        return np.array(value, dtype=object) if is_named else array.astype(object) if array.dtype.kind == "U" else array
+    if isinstance(value, tuple):
+        is_named = not value or any(isinstance(one, str) for one in value)
+        return np.array(value, dtype=object if is_named else None)
+    return np.array(value, dtype=object if isinstance(value, str) else None)
+
+
+def to_integers(values: FloatArray) -> FloatArray | IntArray:
+    """Return whole numbers as integers, or unchanged where one of them is NaN."""
+    return values if np.any(np.isnan(values)) else values.astype(np.int64)
+
+
+class Column(NamedTuple):
+    """A column of a result. Its format is that of its name in `text_table`, its meaning that in the glossary.
+
+    Attributes
+    ----------
+    name
+        Name of the column.
+    field
+        Steps to its values: attributes, methods to call, places in a tuple, and names of `_FUNCTIONS`.
+    axis
+        Axis of the rows along which values with one axis lie.
+    """
+
+    name: str
+    field: tuple[str, ...]
+    axis: int
+
+
+@cache
+def parse_columns(declared: str) -> tuple[Column, ...]:
+    """Return the columns of a declaration: ``name``, ``name=field``, ``name=field.field`` or ``name=field@axis``.
+
+    Examples
+    --------
+    >>> parse_columns("model=models low=interval.low k=k@1")[1:]
+    (Column(name='low', field=('interval', 'low'), axis=0), Column(name='k', field=('k',), axis=1))
+    """
+    columns = []
+    for text in declared.split():
+        name, _, field = text.partition("=")
+        field, _, axis = (field or name).partition("@")
+        columns.append(Column(name, tuple(field.split(".")), int(axis or 0)))
+    return tuple(columns)
+
+
+def read_columns(result: object, declared: str, rows: RowPlaces | None = None) -> Columns:
+    """Return the declared columns of a result, without those that are None.
+
+    Parameters
+    ----------
+    result
+        Object with the attributes that the declaration names.
+    declared
+        Columns, as for `parse_columns`.
+    rows
+        Places of the rows in the arrays, one index array per axis. None: a row for each element of the arrays that have
+        the most axes, the last axis changing fastest.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> grid = SimpleNamespace(models=("a", "b"), k=np.array([1, 5]), variance=np.array([[4, 9], [1, 0]]), level=0.95)
+    >>> for name, values in read_columns(grid, "model=models k=k@1 se=variance.sqrt n=k.len level").items():
+    ...     print(name, values.tolist())
+    model ['a', 'a', 'b', 'b']
+    k [1, 5, 1, 5]
+    se [2.0, 3.0, 1.0, 0.0]
+    n [2, 2, 2, 2]
+    level [0.95, 0.95, 0.95, 0.95]
+    """
+    values: dict[tuple[str, ...], Any] = {(): result}
+
+    def read(path: tuple[str, ...]) -> Any:
+        if path not in values:
+            parent, name = read(path[:-1]), path[-1]
+            if parent is None:
+                values[path] = None
+            elif len(path) > 1 and name in _FUNCTIONS:
+                values[path] = _FUNCTIONS[name](parent)
+            else:
+                value = parent[int(name)] if name.isdigit() else getattr(parent, name)
+                values[path] = value() if callable(value) else value
+        return values[path]
+
+    columns = [column for column in parse_columns(declared) if read(column.field) is not None]
+    arrays = [_make_array(read(column.field)) for column in columns]
+    shape = max((array.shape for array in arrays), key=len)
+    values_of = {}
+    for column, array in zip(columns, arrays, strict=True):
+        values_of[column.name] = array
+        if rows is not None and array.ndim:
+            values_of[column.name] = array[rows[column.axis]] if array.ndim == 1 else array[tuple(rows)]
+        elif array.ndim and len(shape) > 1:
+            along = [-1 if axis == column.axis else 1 for axis in range(len(shape))]
+            full = array.reshape(along) if array.ndim == 1 else array
+            values_of[column.name] = np.broadcast_to(full, shape).ravel() if full.shape != shape else full.ravel()
+    n_rows = len(rows[0]) if rows is not None else math.prod(shape)
+    return make_columns(n_rows, **values_of)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(ABC):
+class Result:
     """The statistics of one benchmark, with one row per model, pair, run or other unit.
 
     Subclasses are frozen dataclasses. A result can be printed, iterated over, and indexed by row or by column:
@@ -84,13 +192,19 @@ class Result(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep the table as the representation; the decorator `dataclass` would replace it by a list of fields."""
         super().__init_subclass__(**kwargs)
-        for method in ("__repr__",):
-            if method not in vars(cls):
-                setattr(cls, method, getattr(Result, method))
+        if "__repr__" not in vars(cls):
+            setattr(cls, "__repr__", Result.__repr__)  # noqa: B010
 
-    @abstractmethod
+    #: The columns, as for `parse_columns`.
+    declared: ClassVar[str] = ""
+
+    def _rows(self) -> RowPlaces | None:
+        """Return the places of the rows in the arrays, one index array per axis; None: all elements, in their order."""
+        return None
+
     def columns(self) -> Columns:
         """Return the columns by name, as the commands print them."""
+        return read_columns(self, self.declared, self._rows())
 
     @cached_property
     def _columns(self) -> Columns:
@@ -280,13 +394,13 @@ def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.Da
         raise InputError(f"{backend} is not installed", where="to_frame", remedy=remedy) from error
 
 
-def notes(conditions: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.object_]:
+def notes(conditions: Conditions) -> NDArray[np.object_]:
     """Return the notes of each row: the texts whose condition holds there.
 
     Parameters
     ----------
     conditions
-        Text to where it holds, shape (n_rows,); at most 62 texts.
+        Text to where it holds; at most 62 texts.
 
     Examples
     --------
@@ -296,6 +410,7 @@ def notes(conditions: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.object_]:
     reasons = list(conditions)
     code = sum(where.astype(np.int64) << i for i, where in enumerate(conditions.values()))
     codes, row = np.unique(code, return_inverse=True)
+    row = row.reshape(np.shape(code))
     texts = [RowNotes(*(reason for i, reason in enumerate(reasons) if c >> i & 1)) for c in codes.tolist()]
     return np.array(texts, dtype=object)[row]
 
@@ -309,3 +424,7 @@ def join_notes(*each: Iterable[str]) -> NDArray[np.object_]:
     ['too few; too old', 'late']
     """
     return np.array([RowNotes(*row) for row in zip(*each, strict=True)], dtype=object)
+
+
+#: Functions that a declaration of columns may name.
+_FUNCTIONS: dict[str, Callable[[Any], object]] = {"len": len, "notes": notes, "sqrt": np.sqrt, "whole": to_integers}

@@ -37,34 +37,11 @@ _MOST_DECIMALS = 6
 
 #: In a table that has to fit, these columns come first, in this order; then the others as they come.
 _PRIORITY = (
-    *(
-        "benchmark",
-        "model",
-        "model_a",
-        "model_b",
-        "question",
-        "variant",
-        "dimension",
-        "value",
-        "checkpoint",
-        "measure",
-        "k",
-        "rank",
-        "mean",
-    ),
-    *("score", "score_bound", "greedy", "sampled", "verdict", "difference", "low", "high"),
-    *(
-        "agreement",
-        "agreement_low",
-        "agreement_high",
-        "n_missing",
-        "se",
-        "se_assured",
-        "se_difference",
-        "p_holm",
-        "p_value",
-    ),
-    *("detectable", "rank_low", "rank_high", "p_best", "n_questions", "n_variants", "n_generations", "calls"),
+    *("benchmark", "model", "model_a", "model_b", "question", "variant", "dimension", "value", "checkpoint", "measure"),
+    *("k", "rank", "mean", "score", "score_bound", "greedy", "sampled", "verdict", "difference", "low", "high"),
+    *("agreement", "agreement_low", "agreement_high", "n_missing", "se", "se_assured", "se_difference", "p_holm"),
+    *("p_value", "detectable", "rank_low", "rank_high", "p_best", "n_questions", "n_variants", "n_generations"),
+    "calls",
 )
 #: Characters that a column of names takes at least, and one of numbers.
 _NAME_WIDTH, _NUMBER_WIDTH = 14, 7
@@ -396,16 +373,8 @@ def _select_columns(
 
 def _holds_names(name: str) -> bool:
     """Return whether the values of a column are texts that may lose their middle."""
-    return _is_left_aligned(name) or name in {
-        "checkpoint",
-        "question",
-        "variant",
-        "dimension",
-        "value",
-        "answer",
-        "target",
-        "method",
-    }
+    others = {"checkpoint", "question", "variant", "dimension", "value", "answer", "target", "method"}
+    return _is_left_aligned(name) or name in others
 
 
 def elide_names(names: Sequence[str], width: int) -> list[str]:

@@ -40,7 +40,7 @@ from howsure.stats.core.intervals import (
     difference_limits,
     variance_factors,
 )
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Result, notes
 from howsure.stats.prompts.additive_fit import AdditiveFit, fit_additive
 from howsure.stats.scores import ONE_CLUSTER, ClusteredVariance, cluster_excess, cluster_means
 
@@ -234,21 +234,22 @@ class PromptComponents(Result):
         second_factors = chi_square_factors(np.maximum(np.nan_to_num(second_df, nan=1e7), 1), level)
         return first, variance_factors(scores, level), second, second_factors
 
-    def columns(self) -> Columns:
-        """Return one row per model and component."""
-        each = [(getattr(self, name), *self.limits(name)) for name in PROMPT_COMPONENTS]
-        value, low, high = (np.stack(column, axis=1).ravel() for column in zip(*each, strict=True))
-        M = len(self.layout.names)
-        return {
-            "benchmark": np.full(4 * M, self.layout.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.layout.names, dtype=object), 4),
-            "component": np.tile(np.array(PROMPT_COMPONENTS, dtype=object), M),
-            "variance": value,
-            "low": low,
-            "high": high,
-            "level": np.full(4 * M, self.level),
-            "note": np.repeat(self.note, 4),
-        }
+    declared = (
+        "benchmark=layout.benchmark model=layout.names component=_names@1 variance=_variances low=_limits.low "
+        "high=_limits.high level note"
+    )
+
+    _names = PROMPT_COMPONENTS
+
+    def _variances(self) -> FloatArray:
+        """Variances of each model, shape (M, 4)."""
+        return np.stack([getattr(self, name) for name in PROMPT_COMPONENTS], axis=1)
+
+    @property
+    def _limits(self) -> intervals.Limits:
+        """Limits of the variances."""
+        low, high = zip(*(self.limits(name) for name in PROMPT_COMPONENTS), strict=True)
+        return intervals.Limits(np.stack(low, axis=1), np.stack(high, axis=1), self.level)
 
     @property
     def note(self) -> NDArray[np.object_]:

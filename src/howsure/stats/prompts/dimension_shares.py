@@ -27,7 +27,7 @@ from scipy import special
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import Limits, chi_square_factors
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.prompts.effects import Effects, QuestionVariance, estimate_effects, estimate_question_variance
 from howsure.stats.prompts.moments import VariantSummary
 from howsure.stats.prompts.unparsed import list_drawn_values
@@ -169,51 +169,31 @@ class DimensionShares(Result):
             rest = (self.within - self.noise) / self.error
             return np.where(rest > 0, ratio / (ratio + rest), np.nan)
 
-    def columns(self) -> Columns:
-        """Return one row per model and dimension, with the largest effect of a value of the dimension."""
-        M, D = self.df.shape
-        between = self.interval()
-        effect, value = self._largest_effects()
+    declared = (
+        "benchmark=effects.benchmark model=effects.models dimension=dimensions@1 n_values=n_values@1 n_variants share "
+        "low=interval.low high=interval.high p_value p_holm detectable_share=detectable effect=_largest_effects.0 "
+        "value=_largest_effects.1 level note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
         tested = ~np.isnan(self.p_value)
-        separate = self.effects.separate[:, None] & tested
         dropped = {name: np.array([name == each for each in self.dimensions]) for name in self.effects.left_out}
-        no_effect = np.any([*dropped.values(), np.zeros(D, dtype=bool)], axis=0)
+        no_effect = np.any([*dropped.values(), np.zeros(len(self.dimensions), dtype=bool)], axis=0)
         lost = (self.total <= 0)[:, None] | self._is_flat
         # An interval above 0 beside an adjusted p-value that is not small: the interval is of one dimension by itself.
-        not_sure = self.unclear & (between.low > 0)
-        may_be_none = self.unclear & ~not_sure
-        note = notes(
-            {
-                **{reason: np.tile(dropped[name], M) for name, reason in self.effects.left_out.items()},
-                "cannot be separated from other dimensions: draw more variants": (~tested & ~no_effect).ravel(),
-                "too few variants to tell, the share may be 0 or above a half: draw more": may_be_none.ravel(),
-                "too few variants to tell, not significant among all dimensions: draw more": not_sure.ravel(),
-                "the prompts differ by no more than the noise of their scores": (lost & tested).ravel(),
-                "the prompts differ by no more than the noise of their scores beside this dimension": (
-                    tested & ~lost & np.isnan(self.detectable)
-                ).ravel(),
-                "share of the variance of the scores, noise included": np.repeat(np.isnan(self.total), D),
-                "dimension fitted by itself: the others are noise": separate.ravel(),
-            }
-        )
-        return make_columns(
-            M * D,
-            benchmark=self.effects.benchmark,
-            model=np.repeat(np.array(self.effects.models, dtype=object), D),
-            dimension=np.tile(np.array(self.dimensions, dtype=object), M),
-            n_values=np.tile(self.n_values, M),
-            n_variants=self.n_variants.ravel(),
-            share=self.share.ravel(),
-            low=between.low.ravel(),
-            high=between.high.ravel(),
-            p_value=self.p_value.ravel(),
-            p_holm=self.p_holm.ravel(),
-            detectable_share=self.detectable.ravel(),
-            effect=effect.ravel(),
-            value=value.ravel(),
-            level=self.level,
-            note=note,
-        )
+        not_sure = self.unclear & (self.interval().low > 0)
+        return {
+            **{reason: dropped[name] for name, reason in self.effects.left_out.items()},
+            "cannot be separated from other dimensions: draw more variants": ~tested & ~no_effect,
+            "too few variants to tell, the share may be 0 or above a half: draw more": self.unclear & ~not_sure,
+            "too few variants to tell, not significant among all dimensions: draw more": not_sure,
+            "the prompts differ by no more than the noise of their scores": lost & tested,
+            "the prompts differ by no more than the noise of their scores beside this dimension": tested
+            & ~lost
+            & np.isnan(self.detectable),
+            "share of the variance of the scores, noise included": np.isnan(self.total)[:, None],
+            "dimension fitted by itself: the others are noise": self.effects.separate[:, None] & tested,
+        }
 
     def _largest_effects(self) -> tuple[FloatArray, NDArray[np.object_]]:
         """Return the effect that is farthest from 0, and its value, of each model and dimension."""

@@ -25,7 +25,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.prompts.moments import VariantSummary
 from howsure.stats.prompts.unparsed import list_drawn_values
 
@@ -99,34 +99,22 @@ class Effects(Result):
         level = self.level if level is None else level
         return interval(self.effect, np.sqrt(self.variance), self.df + 1, level=level, df=self.df)
 
-    def columns(self) -> Columns:
-        """Return one row per model and value; `p_holm` is adjusted for all values of a model."""
-        M, V = self.effect.shape
-        between = self.interval()
-        few = (self.n_variants < MIN_VARIANTS) & (self.n_variants > 0)
+    declared = (
+        "benchmark model=models dimension=dimensions@1 value=values@1 n_variants effect se=variance.sqrt "
+        "low=interval.low high=interval.high p_value=interval.p_value p_holm=_p_holm level note=_reasons.notes"
+    )
+
+    def _p_holm(self) -> FloatArray:
+        """P-values adjusted for all values of a model."""
+        return np.array([holm(row) for row in self.interval().p_value])
+
+    def _reasons(self) -> Conditions:
         unknown = np.isnan(self.effect)
-        note = notes(
-            {
-                f"drawn fewer than {MIN_VARIANTS} times": few.ravel(),
-                "cannot be separated from other values: draw more variants": unknown.ravel(),
-                "dimension fitted by itself: the others are noise": (self.separate[:, None] & ~unknown).ravel(),
-                **{f"{name} left out: {why}": np.ones(M * V, dtype=bool) for name, why in self.left_out.items()},
-            }
-        )
         return {
-            "benchmark": np.full(M * V, self.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.models, dtype=object), V),
-            "dimension": np.tile(np.array(self.dimensions, dtype=object), M),
-            "value": np.tile(np.array(self.values, dtype=object), M),
-            "n_variants": self.n_variants.ravel(),
-            "effect": self.effect.ravel(),
-            "se": np.sqrt(self.variance).ravel(),
-            "low": between.low.ravel(),
-            "high": between.high.ravel(),
-            "p_value": between.p_value.ravel(),
-            "p_holm": np.concatenate([holm(row) for row in between.p_value]),
-            "level": np.full(M * V, self.level),
-            "note": note,
+            f"drawn fewer than {MIN_VARIANTS} times": (self.n_variants < MIN_VARIANTS) & (self.n_variants > 0),
+            "cannot be separated from other values: draw more variants": unknown,
+            "dimension fitted by itself: the others are noise": self.separate[:, None] & ~unknown,
+            **{f"{name} left out: {why}": np.array(True) for name, why in self.left_out.items()},
         }
 
 

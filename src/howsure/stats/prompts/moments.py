@@ -13,19 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import FloatArray
+from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import interval, variance_limits
-from howsure.stats.core.results import Columns, Result, RowNotes
+from howsure.stats.core.results import Result, RowNotes
 from howsure.stats.prompts.additive_fit import fit_additive
 from howsure.stats.prompts.components import FILLED_CELLS, PromptComponents, estimate_components
-from howsure.stats.prompts.sample_size import SampleSize, required_variants, to_integers
+from howsure.stats.prompts.sample_size import SampleSize, required_variants
 
 __all__ = ["Moments", "VariantSummary", "summarize_variants"]
-
-_QUANTILES = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,24 +80,19 @@ class Moments(Result):
         quantile[some] = np.nanquantile(self.scores[some], q, axis=1)
         return quantile
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        M = len(self.models)
-        return {
-            "benchmark": np.full(M, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_variants": np.sum(~np.isnan(self.scores), axis=1),
-            "mean": self.mean,
-            "low": self.low,
-            "high": self.high,
-            "variance": self.variance,
-            "variance_low": self.variance_low,
-            "variance_high": self.variance_high,
-            "variance_corrected": self.corrected,
-            **{name: self.quantile(q) for name, q in _QUANTILES.items()},
-            "default": self.default,
-            "level": np.full(M, self.level),
-        }
+    declared = (
+        "benchmark model=models n_variants=_n_variants mean low high variance variance_low variance_high "
+        "variance_corrected=corrected min=_quantiles.0 q25=_quantiles.1 median=_quantiles.2 q75=_quantiles.3 "
+        "max=_quantiles.4 default level"
+    )
+
+    def _n_variants(self) -> IntArray:
+        """Return the number of variants with a score."""
+        return np.asarray(np.sum(~np.isnan(self.scores), axis=1))
+
+    def _quantiles(self) -> list[FloatArray]:
+        """Return the smallest score, the quartiles and the largest."""
+        return [self.quantile(q) for q in (0, 0.25, 0.5, 0.75, 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,35 +146,32 @@ class VariantSummary(Result):
             return scores
         return np.insert(scores, self.cube.default, self.moments.default, axis=1)
 
-    def columns(self) -> Columns:
-        """Return one row per model; each of the numbers n_star... is the larger of those for mean and variance."""
-        m, c, e = self.moments, self.components, self.sample_size
+    declared = (
+        "benchmark=moments.benchmark model=moments.models n_variants=sample_size.n_variants mean=moments.mean "
+        "low=moments.low high=moments.high variance=moments.variance n_star=_required.0.whole "
+        "n_star_space=_required.1.whole n_star_space_corrected=_required.2.whole var_question=components.question "
+        "var_variant=components.variant var_interaction=components.interaction var_generation=components.generation "
+        "level=moments.level claim=_claim note=_note"
+    )
+
+    def _required(self) -> list[FloatArray]:
+        """Return the required numbers, the larger of those for mean and variance."""
+        size = self.sample_size
+        return [size.n_star.max(axis=1), np.fmax(*size.n_star_space.T), np.fmax(*size.n_star_space_corrected.T)]
+
+    def _claim(self) -> tuple[str, ...]:
+        """Return the claims: one question does not show the variation over questions."""
+        one = self.components.fit.questions == 1
+        return tuple("new-variants" if each else "new-questions-and-variants" for each in one)
+
+    def _note(self) -> NDArray[np.object_]:
+        """Return the notes of the components and of the required numbers."""
         own = self.cube.drawn_questions  # the components say that missing cells are filled, which here none is
         drew = ["each variant has its own sample of the questions; the mean is that of all questions" * own]
-        merged_notes = [
-            RowNotes(*(part for part in RowNotes(*drew, *row).sentences if not (own and part.endswith(FILLED_CELLS))))
-            for row in zip(c.note, e.note[:, 0], e.note[:, 1], strict=True)
-        ]
-        return {
-            "benchmark": np.full(len(m.models), m.benchmark, dtype=object),
-            "model": np.array(m.models, dtype=object),
-            "n_variants": e.n_variants,
-            "mean": m.mean,
-            "low": m.low,
-            "high": m.high,
-            "variance": m.variance,
-            "n_star": to_integers(e.n_star.max(axis=1)),
-            "n_star_space": to_integers(np.fmax(*e.n_star_space.T)),
-            "n_star_space_corrected": to_integers(np.fmax(*e.n_star_space_corrected.T)),
-            "var_question": c.question,
-            "var_variant": c.variant,
-            "var_interaction": c.interaction,
-            "var_generation": c.generation,
-            "level": np.full(len(m.models), m.level),
-            # one question does not show the variation over questions
-            "claim": np.where(c.fit.questions == 1, "new-variants", "new-questions-and-variants").astype(object),
-            "note": np.array(merged_notes, dtype=object),
-        }
+        notes = zip(self.components.note, *self.sample_size.note.T, strict=True)
+        merged = [RowNotes(*drew, *row).sentences for row in notes]
+        chosen = [RowNotes(*(part for part in row if not (own and part.endswith(FILLED_CELLS)))) for row in merged]
+        return np.array(chosen, dtype=object)
 
 
 def summarize_variants(cube: Cube, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> VariantSummary:

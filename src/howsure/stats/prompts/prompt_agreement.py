@@ -24,7 +24,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.intervals import Interval, Limits, interval
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 
 __all__ = ["Concordance", "PromptConsistency", "VariantAnswers", "estimate_concordance", "estimate_prompt_consistency"]
 
@@ -113,37 +113,26 @@ class Concordance(Result):
         w = _kendall_w(self.ranks.sum(axis=1, keepdims=True) - self.ranks, ties.sum() - ties, S - 1)
         return _mean_correlation(w, S - 1)
 
-    def columns(self) -> Columns:
-        """Return one row."""
+    declared = (
+        "benchmark n_models=ranks.shape.0 n_variants=ranks.shape.1 kendall_w low=interval.low high=interval.high "
+        "mean_correlation p_value level note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
         M, S = self.ranks.shape
-        between, one = self.interval(), np.ones(1, dtype=bool)
-        unknown = np.isnan(between.low) & (M > 1) & (S > 1)
-        w = self.kendall_w
+        w, one = self.kendall_w, np.ones(1, dtype=bool)
+        unknown = np.isnan(self.interval().low) & (M > 1) & (S > 1)
         # without one variant all others agree
         all_but_one = unknown & (S > 2) & (w < 1) & bool(np.any(self._leave_each_out() == 1))
-        return make_columns(
-            1,
-            benchmark=self.benchmark,
-            n_models=M,
-            n_variants=S,
-            kendall_w=self.kendall_w,
-            low=between.low,
-            high=between.high,
-            mean_correlation=self.mean_correlation,
-            p_value=self.p_value,
-            level=self.level,
-            note=notes(
-                {
-                    "fewer than two models": one & (M < 2),
-                    "fewer than two variants in which all models have a score": one & (S < 2),
-                    "all variants tie all models: no order": unknown & np.isnan(w),
-                    "all variants give the same order: no interval": unknown & (w == 1),
-                    "all variants but one give the same order: no interval": all_but_one,
-                    "two variants: no interval": unknown & (S == 2) & (w < 1),
-                    "too few different orders for an interval": unknown & (S > 2) & (w < 1) & ~all_but_one,
-                }
-            ),
-        )
+        return {
+            "fewer than two models": one & (M < 2),
+            "fewer than two variants in which all models have a score": one & (S < 2),
+            "all variants tie all models: no order": unknown & np.isnan(w),
+            "all variants give the same order: no interval": unknown & (w == 1),
+            "all variants but one give the same order: no interval": all_but_one,
+            "two variants: no interval": unknown & (S == 2) & (w < 1),
+            "too few different orders for an interval": unknown & (S > 2) & (w < 1) & ~all_but_one,
+        }
 
 
 def estimate_concordance(
@@ -294,29 +283,17 @@ class PromptConsistency(Result):
             self.rate, self.se, self.df + 1, level=level, method="wilson-effective", df=self.df, bounds=(0, 1)
         )
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        between = self.interval()
-        return make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=self.models,
-            n_questions=self.n_questions,
-            n_variants=self.n_variants,
-            consistency_rate=self.rate,
-            low=between.low,
-            high=between.high,
-            same_prompt=self.same_prompt,
-            unanimous=self.unanimous,
-            level=self.level,
-            note=notes(
-                {
-                    "no question was answered under two variants": self.n_questions == 0,
-                    "one generation per prompt: what sampling again changes is unknown": (self.n_questions > 0)
-                    & np.isnan(self.same_prompt),
-                }
-            ),
-        )
+    declared = (
+        "benchmark model=models n_questions n_variants consistency_rate=rate low=interval.low high=interval.high "
+        "same_prompt unanimous level note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
+        return {
+            "no question was answered under two variants": self.n_questions == 0,
+            "one generation per prompt: what sampling again changes is unknown": (self.n_questions > 0)
+            & np.isnan(self.same_prompt),
+        }
 
 
 def estimate_prompt_consistency(answers: VariantAnswers, *, level: float = 0.95) -> PromptConsistency:

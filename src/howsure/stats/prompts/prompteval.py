@@ -25,7 +25,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.cube import Cube
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.prompts.components import estimate_components
 from howsure.stats.scores import make_beta_grid
 
@@ -86,30 +86,18 @@ class PromptEval(Result):
     unchecked: NDArray[np.bool_]
     level: float
 
-    def columns(self) -> Columns:
-        """Return one row per model and quantile."""
-        M, n = self.values.shape
+    declared = (
+        "benchmark model=models quantile=quantiles@1 score=values low high level seen=share_answered "
+        "note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
         unknown: NDArray[np.bool_] = np.any(np.isnan(self.values), axis=1)
-        note = notes(
-            {
-                "the noise of a prompt's score is unknown: it takes two prompts, and two questions or generations": (
-                    unknown
-                ),
-                "the scores of prompts are noisier than the prompts differ: see the intervals": self.lost & ~unknown,
-                "one generation per cell: what an interaction of prompts and questions adds to the spread is unknown "
-                "and left out": self.unchecked & ~unknown,
-            }
-        )
         return {
-            "benchmark": np.full(M * n, self.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.models, dtype=object), n),
-            "quantile": np.tile(self.quantiles, M),
-            "score": self.values.ravel(),
-            "low": self.low.ravel(),
-            "high": self.high.ravel(),
-            "level": np.full(M * n, self.level),
-            "seen": np.repeat(self.share_answered, n),
-            "note": np.repeat(note, n),
+            "the noise of a prompt's score is unknown: it takes two prompts, and two questions or generations": unknown,
+            "the scores of prompts are noisier than the prompts differ: see the intervals": self.lost & ~unknown,
+            "one generation per cell: what an interaction of prompts and questions adds to the spread is unknown "
+            "and left out": self.unchecked & ~unknown,
         }
 
 

@@ -18,7 +18,7 @@ from their pivots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.intervals import log_choose
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.prompts.components import PromptComponents, estimate_components
 from howsure.stats.scores import wilson
 
@@ -98,46 +98,28 @@ class RankFlips(Result):
     var_generation: FloatArray
     level: float = 0.95
 
-    def columns(self) -> Columns:
-        """Return one row per pair."""
-        rows = len(self.difference)
+    declared = (
+        "benchmark model_a=models_a model_b=models_b n_variants difference swapped low high swapped_by_noise "
+        "swapped_true true_low true_high p_prompt p_swap p_swap_holm=_p_swap_holm var_question var_variant "
+        "var_interaction var_generation level note=_reasons.notes"
+    )
+
+    def _p_swap_holm(self) -> FloatArray:
+        """P-values of `p_swap`, adjusted for all pairs."""
+        return holm(self.p_swap)
+
+    def _reasons(self) -> Conditions:
         return {
-            "benchmark": np.full(rows, self.benchmark, dtype=object),
-            "model_a": np.array(self.models_a, dtype=object),
-            "model_b": np.array(self.models_b, dtype=object),
-            "n_variants": self.n_variants,
-            "difference": self.difference,
-            "swapped": self.swapped,
-            "low": self.low,
-            "high": self.high,
-            "swapped_by_noise": self.swapped_by_noise,
-            "swapped_true": self.swapped_true,
-            "true_low": self.true_low,
-            "true_high": self.true_high,
-            "p_prompt": self.p_prompt,
-            "p_swap": self.p_swap,
-            "p_swap_holm": holm(self.p_swap),
-            "var_question": self.var_question,
-            "var_variant": self.var_variant,
-            "var_interaction": self.var_interaction,
-            "var_generation": self.var_generation,
-            "level": np.full(rows, self.level),
-            "note": notes(
-                {
-                    "no variant in common": self.n_variants == 0,
-                    "noise of a variant is unknown: real flips and flips by chance cannot be separated": (
-                        self.n_variants > 0
-                    )
-                    & np.isnan(self.swapped_by_noise),
-                    "all variants have the same difference: no interval of the true share": (self.n_variants > 1)
-                    & np.isnan(self.true_low)
-                    & ~np.isnan(self.swapped_by_noise),
-                    "no noise was seen, or questions share too few variants: no test of a true flip": (
-                        np.isnan(self.p_swap) & (self.n_variants > 1) & ~np.isnan(self.swapped_by_noise)
-                    ),
-                    "the prompt changes the difference by no more than the noise would": self.var_variant <= 0,
-                }
+            "no variant in common": self.n_variants == 0,
+            "noise of a variant is unknown: real flips and flips by chance cannot be separated": (self.n_variants > 0)
+            & np.isnan(self.swapped_by_noise),
+            "all variants have the same difference: no interval of the true share": (self.n_variants > 1)
+            & np.isnan(self.true_low)
+            & ~np.isnan(self.swapped_by_noise),
+            "no noise was seen, or questions share too few variants: no test of a true flip": (
+                np.isnan(self.p_swap) & (self.n_variants > 1) & ~np.isnan(self.swapped_by_noise)
             ),
+            "the prompt changes the difference by no more than the noise would": self.var_variant <= 0,
         }
 
 
@@ -199,7 +181,7 @@ def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Gener
     names = tuple(cube.models[a] for a, _ in pairs), tuple(cube.models[b] for _, b in pairs)
     numbers: dict[str, Any] = {
         name: np.concatenate([part[name] for part in parts]) if parts else np.zeros(0)
-        for name in RankFlips.__dataclass_fields__
+        for name in (field.name for field in fields(RankFlips))
         if name not in {"benchmark", "models_a", "models_b", "level"}
     }
     numbers["n_variants"] = numbers["n_variants"].astype(np.int64)

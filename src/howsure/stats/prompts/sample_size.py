@@ -29,7 +29,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import MOMENTS
 from howsure.stats.core.intervals import variance_limits
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Result, notes
 from howsure.stats.prompts.subset_moments import (
     deviation_bands,
     deviation_chance,
@@ -44,7 +44,6 @@ __all__ = [
     "check_proxy",
     "required_for_space",
     "required_variants",
-    "to_integers",
 ]
 
 #: The interval of the number of variants for the variance needs at least this many scores.
@@ -224,33 +223,15 @@ class SampleSize(Result):
             & self.noise_known[:, None]
             & np.all(np.isnan(self.n_star_space_corrected), axis=1, keepdims=True),
         }
-        return notes({text: where.ravel() for text, where in reasons.items()}).reshape(self.n_star.shape)
+        return notes(reasons)
 
-    def columns(self) -> Columns:
-        """Return one row per model and moment."""
-        M = len(self.models)
-        low, high = self.space_limits()
-        return {
-            "model": np.repeat(np.array(self.models, dtype=object), 2),
-            "n_variants": np.repeat(self.n_variants, 2),
-            "moment": np.tile(np.array(MOMENTS, dtype=object), M),
-            "value": self.moment.ravel(),
-            "n_star": to_integers(self.n_star.ravel()),
-            "n_star_space": to_integers(self.n_star_space.ravel()),
-            "low": to_integers(low.ravel()),
-            "high": to_integers(high.ravel()),
-            "n_star_space_corrected": to_integers(self.n_star_space_corrected.ravel()),
-            "corrected_low": to_integers(self.corrected_low.ravel()),
-            "corrected_high": to_integers(self.corrected_high.ravel()),
-            "epsilon": np.full(2 * M, self.epsilon),
-            "delta": np.full(2 * M, self.delta),
-            "note": self.note.ravel(),
-        }
+    declared = (
+        "model=models n_variants moment=_moments@1 value=moment n_star=n_star.whole n_star_space=n_star_space.whole "
+        "low=space_limits.0.whole high=space_limits.1.whole n_star_space_corrected=n_star_space_corrected.whole "
+        "corrected_low=corrected_low.whole corrected_high=corrected_high.whole epsilon delta note"
+    )
 
-
-def to_integers(values: FloatArray) -> FloatArray | IntArray:
-    """Return whole numbers as integers, or unchanged where one of them is NaN."""
-    return values if np.any(np.isnan(values)) else values.astype(np.int64)
+    _moments = MOMENTS
 
 
 def required_variants(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.prompts.components import PromptComponents, estimate_components
 from howsure.stats.prompts.moments import VariantSummary, summarize_variants
 
@@ -30,7 +31,7 @@ __all__ = ["UnparsedByValue", "UnparsedEffect", "estimate_unparsed_effect", "lis
 
 
 @dataclass(frozen=True, eq=False)
-class UnparsedByValue:
+class UnparsedByValue(Result):
     """Unparsed answers by the values of the dimensions; `shares` has shape (M, V), the others (V,).
 
     Attributes
@@ -73,16 +74,7 @@ class UnparsedByValue:
         """Return the dimension and the name of value i."""
         return f"{self.dimensions[i]}: {self.values[i]}"
 
-    def columns(self) -> Columns:
-        """Return one row per model and value."""
-        M, V = self.shares.shape
-        return {
-            "model": np.repeat(np.array(self.models, dtype=object), V),
-            "dimension": np.tile(np.array(self.dimensions, dtype=object), M),
-            "value": np.tile(np.array(self.values, dtype=object), M),
-            "n_variants": np.tile(self.n_variants, M),
-            "unparsed": self.shares.ravel(),
-        }
+    declared = "model=models dimension=dimensions@1 value=values@1 n_variants=n_variants@1 unparsed=shares"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,48 +159,15 @@ class UnparsedEffect(Result):
         n_variants = (has & (n.sum(axis=0) > 0)).sum(axis=1)
         return UnparsedByValue(cube.models, dimensions, names, n_variants, shares, pooled, tuple(order), tuple(blamed))
 
-    def columns(self) -> Columns:
-        """Return one row per model for all drawn prompts, and below it one per value of a dimension and per prompt.
+    declared = (
+        "benchmark=cube.benchmark model=cube.models dimension=_groups.0@1 value=_groups.1@1 n_variants=_counts.0 "
+        "unparsed=_counts.1 score=_scores explained=_explained.0 p_unparsed=_explained.1 p_parsed=_explained.2 level "
+        "note=_reasons.notes"
+    )
 
-        `explained`, which is `parser_share`, and the p-values are of all drawn prompts.
-        """
-        groups = self._list_groups()
-        M, G = len(self.cube.models), len(groups)
-        unparsed, score, explained, p_unparsed, p_parsed = (np.full((M, G), np.nan) for _ in range(5))
-        n_variants = np.zeros((M, G), dtype=np.int64)
-        n, without_answer = self.cube.n.sum(axis=1), self.counts.sum(axis=1)
-        for g, (_, _, members) in enumerate(groups):
-            answers = n[:, members].sum(axis=1)
-            unparsed[:, g] = without_answer[:, members].sum(axis=1) / np.where(answers > 0, answers, np.nan)
-            scores = self.score[:, members]
-            scored = np.sum(~np.isnan(scores), axis=1)
-            n_variants[:, g] = np.sum(n[:, members] > 0, axis=1)
-            score[:, g] = np.nansum(scores, axis=1) / np.where(scored > 0, scored, np.nan)
-        explained[:, 0], p_unparsed[:, 0], p_parsed[:, 0] = self.parser_share, self.p_share, self.p_parsed
-        first = np.tile(np.arange(G) == 0, M)
-        return make_columns(
-            M * G,
-            benchmark=self.cube.benchmark,
-            model=np.repeat(np.array(self.cube.models, dtype=object), G),
-            dimension=np.tile(np.array([dimension for dimension, _, _ in groups], dtype=object), M),
-            value=np.tile(np.array([value for _, value, _ in groups], dtype=object), M),
-            n_variants=n_variants.ravel(),
-            unparsed=unparsed.ravel(),
-            score=score.ravel(),
-            explained=explained.ravel(),
-            p_unparsed=p_unparsed.ravel(),
-            p_parsed=p_parsed.ravel(),
-            level=self.level,
-            note=notes(
-                {
-                    "the unparsed share differs between prompts by more than chance": first & np.repeat(self.varies, G),
-                    "the scores of parsed answers differ by more than chance": first & np.repeat(self.prompt_effect, G),
-                }
-            ),
-        )
-
-    def _list_groups(self) -> list[tuple[str, str, list[int]]]:
-        """Return dimension, value and variants of each row of a model: all drawn prompts, values, single prompts."""
+    @cached_property
+    def _groups(self) -> tuple[Any, ...]:
+        """Dimensions, values and variants of the rows of a model: all drawn prompts, values, single prompts."""
         default = self.cube.default if self.cube.drawn is not self.cube else None
         every = [s for s in range(len(self.cube.variants)) if s != default]
         groups = [("all prompts", "", every)]
@@ -220,7 +179,33 @@ class UnparsedEffect(Result):
         groups += [("prompt", self.cube.variants[s], [s]) for s in sorted(every, key=lambda s: -share[s])]
         if default is not None:
             groups.append(("default prompt", self.cube.variants[default], [default]))
-        return groups
+        return tuple(zip(*groups, strict=True))
+
+    def _counts(self) -> tuple[IntArray, FloatArray]:
+        """Return the variants with answers and the unparsed share of each model and group, shape (M, G)."""
+        member = np.array([[s in group for group in self._groups[2]] for s in range(len(self.cube.variants))], int)
+        n = self.cube.n.sum(axis=1)
+        answers = n @ member
+        return (n > 0) @ member, (self.counts.sum(axis=1) @ member) / np.where(answers > 0, answers, np.nan)
+
+    def _scores(self) -> FloatArray:
+        """Return the mean score of the variants of each model and group, shape (M, G)."""
+        each = [self.score[:, group] for group in self._groups[2]]
+        scored = np.array([np.sum(~np.isnan(scores), axis=1) for scores in each]).T
+        return np.array([np.nansum(scores, axis=1) for scores in each]).T / np.where(scored > 0, scored, np.nan)
+
+    def _explained(self) -> FloatArray:
+        """Return `parser_share` and both p-values, which are of all drawn prompts, shape (3, M, G)."""
+        values = np.full((3, len(self.cube.models), len(self._groups[0])), np.nan)
+        values[..., 0] = self.parser_share, self.p_share, self.p_parsed
+        return values
+
+    def _reasons(self) -> Conditions:
+        first = np.arange(len(self._groups[0])) == 0
+        return {
+            "the unparsed share differs between prompts by more than chance": first & self.varies[:, None],
+            "the scores of parsed answers differ by more than chance": first & self.prompt_effect[:, None],
+        }
 
 
 #: Smaller sums of squares are rounding errors, relative to the squared scores.
