@@ -22,7 +22,7 @@ import numpy as np
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.intervals import interval
-from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.core.results import Columns, Result, RowPlaces, parse_columns
 from howsure.stats.repeats.prediction_intervals import Repeats, repeats
 from howsure.stats.repeats.runs import align_runs
 from howsure.stats.scores import fill_within_variances, sampling_df
@@ -86,26 +86,20 @@ class DailyScores(Result):
         """Days in their order, in ISO 8601 (UTC)."""
         return () if self.repeats is None else self.repeats.runs.runs
 
+    declared = (
+        "benchmark model=models@1 day=days n_runs n_questions=repeats.runs.n_questions "
+        "n_generations=repeats.runs.n_generations mean=repeats.runs.mean low high"
+    )
+
+    def _rows(self) -> RowPlaces | None:
+        """Days and models of the rows: those with answers, model by model."""
+        return None if self.repeats is None else np.nonzero(self.repeats.runs.n_questions.T)[::-1]
+
     def columns(self) -> Columns:
-        """Return one row per model and day."""
+        """Return one row per model and day, none where no model can be compared."""
         if self.repeats is None:
-            empty = np.array([], dtype=object)
-            names = ("benchmark", "model", "day", "n_runs", "n_questions", "n_generations", "mean", "low", "high")
-            return dict.fromkeys(names, empty)
-        runs = self.repeats.runs
-        model, day = np.nonzero(runs.n_questions.T)
-        return make_columns(
-            len(day),
-            benchmark=self.benchmark,
-            model=np.array(self.models, dtype=object)[model],
-            day=np.array(self.days, dtype=object)[day],
-            n_runs=self.n_runs[day, model],
-            n_questions=runs.n_questions[day, model],
-            n_generations=runs.n_generations[day, model],
-            mean=runs.mean[day, model],
-            low=self.low[day, model],
-            high=self.high[day, model],
-        )
+            return {column.name: np.array([], dtype=object) for column in parse_columns(self.declared)}
+        return super().columns()
 
 
 def compare_days(runs: Sequence[Cells], *, level: float = 0.95) -> DailyScores:

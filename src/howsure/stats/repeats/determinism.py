@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import IntArray, mean_where
+from howsure.stats.core.cells import FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.intervals import Limits
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.scores import clopper_pearson
 
 __all__ = ["CompletionCounts", "Determinism", "measure_determinism"]
@@ -88,42 +88,32 @@ class Determinism(Result):
         has_repeats = self.n_questions > 0
         return Limits(np.where(has_repeats, low, np.nan), np.where(has_repeats, high, np.nan), level)
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        limits = self.interval()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = self.n_varied / self.n_questions
+    declared = (
+        "benchmark model=models n_questions n_completions=most n_varied share=_share low=interval.low "
+        "high=interval.high p_differ n_answers_varied n_scores_varied verdict=_verdict level note=_reasons.notes"
+    )
+
+    def _share(self) -> FloatArray:
+        """Share of the prompts whose completions differ."""
+        return self.n_varied / np.where(self.n_questions > 0, self.n_questions, np.nan)
+
+    @property
+    def _verdict(self) -> NDArray[np.object_]:
+        """What the repeats say of each model."""
+        same = np.where(self.n_questions > 0, "no difference seen", "unknown")
+        return np.where(self.n_varied > 0, "not deterministic", same).astype(object)
+
+    def _reasons(self) -> Conditions:
         has_repeats = self.n_questions > 0
-        verdict = np.where(
-            self.n_varied > 0, "not deterministic", np.where(has_repeats, "no difference seen", "unknown")
-        )
-        return make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=self.models,
-            n_questions=self.n_questions,
-            n_completions=self.most,
-            n_varied=self.n_varied,
-            share=share,
-            low=limits.low,
-            high=limits.high,
-            p_differ=self.p_differ,
-            n_answers_varied=self.n_answers_varied,
-            n_scores_varied=self.n_scores_varied,
-            verdict=verdict,
-            level=self.level,
-            note=notes(
-                {
-                    "no prompt has two completions: whether the model is deterministic is unknown": ~has_repeats,
-                    "all repeats are identical: one run, from which no error of sampling can be computed": has_repeats
-                    & (self.n_varied == 0),
-                    "scores never differed: the repeats do not say how much the score varies": (self.n_varied > 0)
-                    & (self.n_scores_varied == 0),
-                    "prompts have different numbers of completions: those with more show more": has_repeats
-                    & (self.fewest < self.most),
-                }
-            ),
-        )
+        return {
+            "no prompt has two completions: whether the model is deterministic is unknown": ~has_repeats,
+            "all repeats are identical: one run, from which no error of sampling can be computed": has_repeats
+            & (self.n_varied == 0),
+            "scores never differed: the repeats do not say how much the score varies": (self.n_varied > 0)
+            & (self.n_scores_varied == 0),
+            "prompts have different numbers of completions: those with more show more": has_repeats
+            & (self.fewest < self.most),
+        }
 
 
 def measure_determinism(counts: CompletionCounts, *, level: float = 0.95) -> Determinism:

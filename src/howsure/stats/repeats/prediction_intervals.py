@@ -28,7 +28,7 @@ from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Columns, Result, notes
 from howsure.stats.repeats.independence import find_retries
 from howsure.stats.repeats.resampling import LIMITED_GAP, run_gap
 from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
@@ -101,7 +101,7 @@ class Repeats(Result):
     unit: bool
     level: float = 0.95
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
-    gap: FloatArray | None = None
+    gap: FloatArray | float = np.nan
 
     def interval(self, level: float | None = None) -> Interval:
         """Prediction interval for the mean of `n_future` runs at a level in (0, 1)."""
@@ -143,26 +143,10 @@ class Repeats(Result):
         """Return whether a model has several runs that no number tells apart, shape (M,)."""
         return np.asarray(self.n_runs > self.runs.n_runs)
 
-    def columns(self) -> Columns:
-        """One row per model."""
-        between = self.interval()
-        return make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=self.models,
-            n_runs=self.n_runs,
-            mean=self.mean,
-            sd=self.sd,
-            best=self.best,
-            worst=self.worst,
-            low=between.low,
-            high=between.high,
-            n_future=self.n_future,
-            method=self.method,
-            drift_p=self.drift_p,
-            gap=np.full(len(self.models), np.nan) if self.gap is None else self.gap,
-            note=self.reasons,
-        )
+    declared = (
+        "benchmark model=models n_runs mean sd best worst low=interval.low high=interval.high n_future method "
+        "drift_p gap note=reasons"
+    )
 
 
 def repeats(

@@ -31,7 +31,7 @@ from howsure.stats.core.claims import (
     check_mean_claim,
 )
 from howsure.stats.core.intervals import Limits, interval
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.scores import (
     ClusteredVariance,
     Scores,
@@ -74,27 +74,13 @@ class RunGap(Result):
     method: str
     is_limited: NDArray[np.bool_]
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        M = len(self.models)
-        return make_columns(
-            M,
-            benchmark=self.benchmark,
-            model=self.models,
-            n_questions=self.n_questions,
-            runs=self.runs,
-            gap=self.gap,
-            low=self.low,
-            high=self.high,
-            level=self.level,
-            method=self.method,
-            note=notes(
-                {
-                    "one generation per question: nothing to draw from": np.isnan(self.gap),
-                    LIMITED_GAP: self.is_limited,
-                }
-            ),
-        )
+    declared = "benchmark model=models n_questions runs gap low high level method note=_reasons.notes"
+
+    def _reasons(self) -> Conditions:
+        return {
+            "one generation per question: nothing to draw from": np.isnan(self.gap),
+            LIMITED_GAP: self.is_limited,
+        }
 
 
 def run_gap(
@@ -241,31 +227,15 @@ class Convergence(Result):
             low, high = np.maximum(low, 0), np.minimum(high, 1)
         return Limits(low, high, self.level)
 
-    def columns(self) -> Columns:
-        """Return one row per model and k."""
-        M, K = self.score.shape
-        unknown = np.isnan(self.score).ravel()
+    declared = "benchmark model=models k=k@1 score low high se width all_score level claim method note=_reasons.notes"
+
+    def _reasons(self) -> Conditions:
         reason = (
             "one generation of each question: sampling noise is unknown"
             if self.method == "unbiased"
             else "one generation of some questions: nothing to draw from"
         )
-        return make_columns(
-            M * K,
-            benchmark=self.benchmark,
-            model=np.repeat(np.array(self.models, dtype=object), K),
-            k=np.tile(self.k, M),
-            score=self.score.ravel(),
-            low=self.low.ravel(),
-            high=self.high.ravel(),
-            se=self.se.ravel(),
-            width=self.width.ravel(),
-            all_score=np.repeat(self.all_score, K),
-            level=self.level,
-            claim=self.claim,
-            method=self.method,
-            note=notes({reason: unknown}),
-        )
+        return {reason: np.isnan(self.score)}
 
 
 def convergence(

@@ -18,7 +18,7 @@ from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
-from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.core.results import Result, RowPlaces
 
 __all__ = ["Runs", "align_runs", "check_drift", "compare_run_totals", "find_copied_runs", "summarize_runs"]
 
@@ -82,20 +82,11 @@ class Runs(Result):
         """Whether a run of the model lacks questions that another run of it has, shape (M,)."""
         return np.asarray(np.any((self.n_questions > 0) & (self.n_questions < self.n_distinct), axis=0))
 
-    def columns(self) -> Columns:
-        """Return one row per model and run."""
-        model, run = np.nonzero(self.n_questions.T)
-        return make_columns(
-            len(run),
-            benchmark=self.benchmark,
-            model=np.array(self.models, dtype=object)[model],
-            run=np.array(self.runs, dtype=object)[run],
-            day=self.days[run, model],
-            mean=self.mean[run, model],
-            sd=self.sd[run, model],
-            n_questions=self.n_questions[run, model],
-            n_generations=self.n_generations[run, model],
-        )
+    declared = "benchmark model=models@1 run=runs day=days mean sd n_questions n_generations"
+
+    def _rows(self) -> RowPlaces:
+        """Runs and models of the rows: those with answers, model by model."""
+        return np.nonzero(self.n_questions.T)[::-1]
 
 
 def align_runs(runs: Sequence[Cells]) -> tuple[Cells, list[Cells]]:

@@ -30,7 +30,7 @@ from howsure.stats.core.claims import (
     DeviationMethod,
     check_choice,
 )
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Result, RowPlaces, notes
 from howsure.stats.repeats import align_runs
 from howsure.stats.scores import fill_within_variances, fit_beta
 
@@ -79,20 +79,13 @@ class Allocation(Result):
     se_even: FloatArray
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
 
-    def columns(self) -> Columns:
-        """Return one row per model and question that gets generations, the largest number first."""
-        model, question = np.nonzero(self.more)
-        order = np.argsort(-self.more[model, question], kind="stable")
-        model, question = model[order], question[order]
-        return {
-            "benchmark": np.full(len(model), self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object)[model],
-            "question": np.array(self.questions, dtype=object)[question],
-            "n_generations": self.n[model, question],
-            "more": self.more[model, question],
-            "sd": self.sd[model, question],
-            "note": self.reasons[model],
-        }
+    declared = "benchmark model=models question=questions@1 n_generations=n more sd note=reasons"
+
+    def _rows(self) -> RowPlaces:
+        """Models and questions that get generations, the largest number first."""
+        rows = np.nonzero(self.more)
+        order = np.argsort(-self.more[rows], kind="stable")
+        return rows[0][order], rows[1][order]
 
 
 def allocate_generations(

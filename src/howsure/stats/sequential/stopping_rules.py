@@ -31,7 +31,7 @@ from howsure.errors import InputError
 from howsure.stats.borrowing import split_data_error
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import STOPPING_RULES, Claim, StoppingRule, check_choice, check_claim, check_level
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Result, notes
 from howsure.stats.repeats import align_runs, summarize_runs
 from howsure.stats.scores import fill_within_variances, sampling_df
 from howsure.stats.sequential.confidence_sequences import BEST_AT, confidence_boundary, required_rounds
@@ -110,23 +110,12 @@ class StoppingDecision(Result):
         """Upper limit of the interval, cut at the bounds."""
         return self.score + self.half if self.bounds is None else np.clip(self.score + self.half, *self.bounds)
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        rows = len(self.names)
-        return {
-            "benchmark": np.full(rows, self.benchmark, dtype=object),
-            "model": np.array(self.names, dtype=object),
-            "rounds": self.n_rounds,
-            "score": self.score,
-            "low": self.low,
-            "high": self.high,
-            "level": np.full(rows, self.level),
-            "width": np.full(rows, self.width),
-            "stop": np.where(self.stop, "yes", "no").astype(object),
-            "rule": np.full(rows, self.rule, dtype=object),
-            "claim": np.full(rows, self.claim, dtype=object),
-            "note": self.reasons,
-        }
+    declared = "benchmark model=names rounds=n_rounds score low high level width stop=_stop rule claim note=reasons"
+
+    @property
+    def _stop(self) -> NDArray[np.object_]:
+        """Yes or no."""
+        return np.where(self.stop, "yes", "no").astype(object)
 
 
 def check_stopping(
