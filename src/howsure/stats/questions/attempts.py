@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
 from howsure.stats.core.claims import Claim, check_claim, check_level
 from howsure.stats.core.intervals import Interval, interval, log_choose
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.questions.consistency import AnswerCounts
 from howsure.stats.scores import (
     FEW_QUESTIONS,
@@ -185,45 +186,44 @@ class Attempts(Result):
             df=np.full(len(low), np.nan),
         )
 
-    def columns(self) -> Columns:
-        """Return one row per model, measure and k."""
-        rows, between = len(self.k), self.interval()
+    declared = (
+        "benchmark model=_model measure k n_questions score se=variance.sqrt low=_interval.low high=_interval.high "
+        "level claim n_short n_missing=_n_missing note=_reasons.notes"
+    )
+
+    @cached_property
+    def _interval(self) -> Interval:
+        """The interval at the level of the result."""
+        return self.interval()
+
+    def _model(self) -> tuple[str, ...]:
+        """Return the model of each row."""
+        return tuple(self.models[row] for row in self.model)
+
+    def _n_missing(self) -> IntArray | int:
+        """Return the questions without scores; 0 where the result does not count them."""
+        return 0 if self.n_missing is None else self.n_missing
+
+    def _reasons(self) -> Conditions:
         used, scored = self.n_questions > 0, self.n_questions + self.n_short > 0
         unknown = used & np.isnan(self.variance)
         return {
-            "benchmark": np.full(rows, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object)[self.model],
-            "measure": np.array(self.measure, dtype=object),
-            "k": self.k,
-            "n_questions": self.n_questions,
-            "score": self.score,
-            "se": np.sqrt(self.variance),
-            "low": between.low,
-            "high": between.high,
-            "level": np.full(rows, self.level),
-            "claim": np.full(rows, self.claim, dtype=object),
-            "n_short": self.n_short,
-            "n_missing": np.zeros(rows, np.int64) if self.n_missing is None else self.n_missing,
-            "note": notes(
-                {
-                    "no scores": ~scored,
-                    "no question has k generations": scored & ~used,
-                    "on the questions with k generations": used & (self.n_short > 0),
-                    "one question: the spread over questions is unknown": unknown
-                    & (self.claim == "new-questions")
-                    & (self.n_questions == 1),
-                    "fewer than 2k generations of some question: the sampling error is unknown": unknown
-                    & (self.claim == "these-questions"),
-                    FEW_QUESTIONS: (self.claim != "these-questions")
-                    & (not self.clustered)
-                    & (self.n_questions > 1)
-                    & (self.n_questions < np.where(self.k > 2, FEWEST_ATTEMPTED, FEWEST_BINARY)),
-                    "no variation was seen: no interval": between.flat,
-                    "questions in clusters: the error is for new clusters": np.full(rows, self.clustered),
-                    f"of {self.n_variants} prompt variants: attempts at a question may differ in their prompt": np.full(
-                        rows, self.n_variants > 1
-                    ),
-                }
+            "no scores": ~scored,
+            "no question has k generations": scored & ~used,
+            "on the questions with k generations": used & (self.n_short > 0),
+            "one question: the spread over questions is unknown": unknown
+            & (self.claim == "new-questions")
+            & (self.n_questions == 1),
+            "fewer than 2k generations of some question: the sampling error is unknown": unknown
+            & (self.claim == "these-questions"),
+            FEW_QUESTIONS: (self.claim != "these-questions")
+            & (not self.clustered)
+            & (self.n_questions > 1)
+            & (self.n_questions < np.where(self.k > 2, FEWEST_ATTEMPTED, FEWEST_BINARY)),
+            "no variation was seen: no interval": self._interval.flat,
+            "questions in clusters: the error is for new clusters": np.array(self.clustered),
+            f"of {self.n_variants} prompt variants: attempts at a question may differ in their prompt": np.array(
+                self.n_variants > 1
             ),
         }
 

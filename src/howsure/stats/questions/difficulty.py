@@ -17,7 +17,7 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import DENSITY_METHODS, DensityMethod, check_choice, check_level
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Conditions, Result, notes
 from howsure.stats.scores import HIERARCHICAL, PRIORS, BetaFit, fit_beta, posterior, require_binary, update_prior
 
 __all__ = [
@@ -78,23 +78,10 @@ class Difficulty(Result):
         """log(p/(1-p)) of the posterior mean: ability minus difficulty in the 1PL model of one model (GEN, eq. 4)."""
         return np.asarray(special.logit(self.p_correct))
 
-    def columns(self) -> Columns:
-        """Return one row per model and question."""
-        M, N = self.n.shape
-        return {
-            "benchmark": np.full(M * N, self.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.models, dtype=object), N),
-            "question": np.tile(np.array(self.questions, dtype=object), M),
-            "n_generations": self.n.ravel(),
-            "score": self.mean.ravel(),
-            "p_correct": self.p_correct.ravel(),
-            "low": self.low.ravel(),
-            "high": self.high.ravel(),
-            "logit": self.logit.ravel(),
-            "level": np.full(M * N, self.level),
-            "prior": np.full(M * N, self.prior, dtype=object),
-            "note": self.reasons.ravel(),
-        }
+    declared = (
+        "benchmark model=models question=questions@1 n_generations=n score=mean p_correct low high logit level "
+        "prior note=reasons"
+    )
 
 
 def estimate_p_correct(cells: Cells, *, prior: str = HIERARCHICAL, level: float = 0.95) -> Difficulty:
@@ -196,19 +183,14 @@ class DifficultyDensity(Result):
         """Mass over width of the bin, shape (M, G)."""
         return np.asarray(self.mass / np.diff(self.edges))
 
-    def columns(self) -> Columns:
-        """Return one row per model and bin."""
-        M, G = self.mass.shape
-        return {
-            "benchmark": np.full(M * G, self.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.models, dtype=object), G),
-            "from": np.tile(self.edges[:-1], M),
-            "to": np.tile(self.edges[1:], M),
-            "mass": self.mass.ravel(),
-            "density": self.density.ravel(),
-            "method": np.full(M * G, self.method, dtype=object),
-            "note": np.repeat(notes({"no scores": np.asarray(np.isnan(self.mass[:, 0]))}), G),
-        }
+    declared = "benchmark model=models from=_bins.0@1 to=_bins.1@1 mass density method note=_reasons.notes"
+
+    def _bins(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper edges of the bins."""
+        return self.edges[:-1], self.edges[1:]
+
+    def _reasons(self) -> Conditions:
+        return {"no scores": np.isnan(self.mass[:, 0])}
 
 
 def estimate_density(
@@ -299,19 +281,14 @@ class DifficultyStability(Result):
     near_1: FloatArray
     margin: float
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        M = len(self.models)
-        return {
-            "benchmark": np.full(M, self.benchmark, dtype=object),
-            "model": np.array(self.models, dtype=object),
-            "n_questions": self.n_questions,
-            "near_0": self.near_0,
-            "near_1": self.near_1,
-            "stability": self.near_0 + self.near_1,
-            "margin": np.full(M, self.margin),
-            "note": notes({"no scores": self.n_questions == 0}),
-        }
+    declared = "benchmark model=models n_questions near_0 near_1 stability=_stability margin note=_reasons.notes"
+
+    def _stability(self) -> FloatArray:
+        """Share of the questions near 0 or 1."""
+        return self.near_0 + self.near_1
+
+    def _reasons(self) -> Conditions:
+        return {"no scores": self.n_questions == 0}
 
 
 def estimate_stability(cells: Cells, *, margin: float = 0.1, prior: str = _FITTED) -> DifficultyStability:
@@ -387,18 +364,10 @@ class BetaCurves(Result):
         """Largest distance between `empirical` and `expected`, shape (M,); NaN where there is no fit."""
         return np.asarray(np.max(np.abs(self.empirical - self.expected), axis=1))
 
-    def columns(self) -> Columns:
-        """Return one row per model and point."""
-        M, X = self.fitted.shape
-        return {
-            "benchmark": np.full(M * X, self.benchmark, dtype=object),
-            "model": np.repeat(np.array(self.models, dtype=object), X),
-            "p": np.tile(self.points, M),
-            "empirical": self.empirical.ravel(),
-            "expected": self.expected.ravel(),
-            "fitted": self.fitted.ravel(),
-            "note": np.repeat(notes({"no Beta fit": np.asarray(np.isnan(self.fitted[:, 0]))}), X),
-        }
+    declared = "benchmark model=models p=points@1 empirical expected fitted note=_reasons.notes"
+
+    def _reasons(self) -> Conditions:
+        return {"no Beta fit": np.isnan(self.fitted[:, 0])}
 
 
 def evaluate_beta_curves(cells: Cells, fit: BetaFit, points: ArrayLike | None = None) -> BetaCurves:

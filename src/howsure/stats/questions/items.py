@@ -20,7 +20,7 @@ from scipy import special
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import ABILITY_RULES, AbilityRule, check_choice
-from howsure.stats.core.results import Columns, Result, notes
+from howsure.stats.core.results import Conditions, Result, RowPlaces
 from howsure.stats.scores import require_binary
 
 __all__ = [
@@ -73,23 +73,13 @@ class OneParameter(Result):
     n_models: IntArray
     n_scales: int = field(repr=False, default=1)
 
-    def columns(self) -> Columns:
-        """Return one row per question."""
+    declared = "benchmark question=questions n_models difficulty se note=_reasons.notes"
+
+    def _reasons(self) -> Conditions:
         N = len(self.questions)
         return {
-            "benchmark": np.full(N, self.benchmark, dtype=object),
-            "question": np.array(self.questions, dtype=object),
-            "n_models": self.n_models,
-            "difficulty": self.difficulty,
-            "se": self.se,
-            "note": notes(
-                {
-                    "no scores": self.n_models == 0,
-                    "models in groups that share no question: each group has its own scale": np.full(
-                        N, self.n_scales > 1
-                    ),
-                }
-            ),
+            "no scores": self.n_models == 0,
+            "models in groups that share no question: each group has its own scale": np.full(N, self.n_scales > 1),
         }
 
 
@@ -228,24 +218,16 @@ class QuestionTau(Result):
     tau: FloatArray
     p_value: FloatArray
 
-    def columns(self) -> Columns:
-        """Return one row per question, the most suspicious first."""
-        order = np.argsort(np.where(np.isnan(self.tau), 2, self.tau), kind="stable")
-        columns: Columns = {
-            "benchmark": np.full(len(self.questions), self.benchmark, dtype=object),
-            "question": np.array(self.questions, dtype=object),
-            "n_models": self.n_models,
-            "score": self.score,
-            "tau": self.tau,
-            "p_value": self.p_value,
-            "note": notes(
-                {
-                    "fewer than two models to compare": self.n_models < 2,
-                    "all models alike on this question or on the others": (self.n_models > 1) & np.isnan(self.tau),
-                }
-            ),
+    declared = "benchmark question=questions n_models score tau p_value note=_reasons.notes"
+
+    def _reasons(self) -> Conditions:
+        return {
+            "fewer than two models to compare": self.n_models < 2,
+            "all models alike on this question or on the others": (self.n_models > 1) & np.isnan(self.tau),
         }
-        return {name: values[order] for name, values in columns.items()}
+
+    def _rows(self) -> RowPlaces:
+        return [np.argsort(np.where(np.isnan(self.tau), 2, self.tau), kind="stable")]
 
 
 def compute_question_tau(cells: Cells, *, ability: AbilityRule = "others") -> QuestionTau:
@@ -382,40 +364,30 @@ class QuestionTable(Result):
     discrimination: FloatArray
     tau: QuestionTau
 
-    def columns(self) -> Columns:
-        """Return one row per question, the hardest first."""
-        order = np.argsort(np.where(np.isnan(self.fit.difficulty), np.inf, -self.fit.difficulty), kind="stable")
-        columns: Columns = {
-            "benchmark": np.full(len(self.questions), self.benchmark, dtype=object),
-            "question": np.array(self.questions, dtype=object),
-            "n_models": self.n_models,
-            "n_solved": self.n_solved,
-            "n_generations": self.n_generations,
-            "score": self.score,
-            "difficulty": self.fit.difficulty,
-            "se": self.fit.se,
-            "discrimination": self.discrimination,
-            "tau": self.tau.tau,
-            "p_value": self.tau.p_value,
-            "note": notes(
-                {
-                    "no scores": self.n_models == 0,
-                    "no model answered it right": (self.n_models > 0) & (self.n_solved == 0),
-                    "always answered right": self.score == 1,
-                    "fewer than two models: nothing separates them": self.n_models == 1,
-                    "all models alike on it or on the others: nothing separates them": (self.n_models > 1)
-                    & np.isnan(self.tau.tau),
-                    f"fewer than {_FEWEST_FOR_NORMAL} models, some of equal ability: no p-value of tau": np.isnan(
-                        self.tau.p_value
-                    )
-                    & ~np.isnan(self.tau.tau),
-                    "models in groups that share no question: each group has its own scale": np.full(
-                        len(self.questions), self.fit.n_scales > 1
-                    ),
-                }
+    declared = (
+        "benchmark question=questions n_models n_solved n_generations score difficulty=fit.difficulty se=fit.se "
+        "discrimination tau=tau.tau p_value=tau.p_value note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
+        return {
+            "no scores": self.n_models == 0,
+            "no model answered it right": (self.n_models > 0) & (self.n_solved == 0),
+            "always answered right": self.score == 1,
+            "fewer than two models: nothing separates them": self.n_models == 1,
+            "all models alike on it or on the others: nothing separates them": (self.n_models > 1)
+            & np.isnan(self.tau.tau),
+            f"fewer than {_FEWEST_FOR_NORMAL} models, some of equal ability: no p-value of tau": np.isnan(
+                self.tau.p_value
+            )
+            & ~np.isnan(self.tau.tau),
+            "models in groups that share no question: each group has its own scale": np.full(
+                len(self.questions), self.fit.n_scales > 1
             ),
         }
-        return {name: values[order] for name, values in columns.items()}
+
+    def _rows(self) -> RowPlaces:
+        return [np.argsort(np.where(np.isnan(self.fit.difficulty), np.inf, -self.fit.difficulty), kind="stable")]
 
 
 def describe_questions(cells: Cells) -> QuestionTable:

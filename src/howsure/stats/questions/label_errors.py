@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import ConsistencyMethod
-from howsure.stats.core.results import Columns, Result, Results, format_table, notes
+from howsure.stats.core.results import Columns, Conditions, Result, Results, format_table
 from howsure.stats.core.text_table import wrap_text
 from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 
@@ -155,35 +155,32 @@ class LabelErrors(Result):
         fields |= {name: tuple(getattr(self, name)[i] for i in indices) for name in ("questions", "target", "answer")}
         return replace(self, **fields)
 
-    def columns(self) -> Columns:
-        """Return one row per question; None where a target or an answer is not known."""
+    declared = (
+        "benchmark question=questions target answer p_correct consistency n_sets models_agreeing n_models "
+        "evidence=_evidence p_wrong_max suspected_by=_suspected_by answer_sets=sets note=_reasons.notes"
+    )
+
+    def _evidence(self) -> NDArray[np.object_]:
+        """Evidence against the targets; NaN without another answer."""
         has_answer = np.array([one is not None for one in self.answer], bool)
+        return np.where(has_answer, self.evidence, np.nan)
+
+    def _suspected_by(self) -> NDArray[np.object_]:
+        """What speaks against the target."""
         suspected_by = np.array(["", "data map", "models", "data map and models"], dtype=object)
-        any_parsed, scored = self.n_sets > 0, ~np.isnan(self.p_correct)
+        return suspected_by[self.on_map + 2 * self.outvoted]
+
+    def _reasons(self) -> Conditions:
+        has_answer = np.array([one is not None for one in self.answer], bool)
+        any_parsed = self.n_sets > 0
+        scored = ~np.isnan(self.p_correct)
         return {
-            "benchmark": np.full(len(self.questions), self.benchmark, dtype=object),
-            "question": np.array(self.questions, dtype=object),
-            "target": np.array(self.target, dtype=object),
-            "answer": np.array(self.answer, dtype=object),
-            "p_correct": self.p_correct,
-            "consistency": self.consistency,
-            "n_sets": self.n_sets,
-            "models_agreeing": self.models_agreeing,
-            "n_models": self.n_models,
-            "evidence": np.where(has_answer, self.evidence, np.nan),
-            "p_wrong_max": self.p_wrong_max,
-            "suspected_by": suspected_by[self.on_map + 2 * self.outvoted],
-            "answer_sets": np.full(len(self.questions), self.sets, dtype=object),
-            "note": notes(
-                {
-                    "no answer was read": ~any_parsed,
-                    "neither a score nor a target is known": ~scored,
-                    "no answer but the target": any_parsed & ~has_answer & scored,
-                    "consistency is unknown: no model has two generations with an answer": any_parsed
-                    & np.isnan(self.consistency),
-                    "too few questions for p_wrong_max": np.isnan(self.p_wrong_max) & ~np.isnan(self.evidence),
-                }
-            ),
+            "no answer was read": ~any_parsed,
+            "neither a score nor a target is known": ~scored,
+            "no answer but the target": any_parsed & ~has_answer & scored,
+            "consistency is unknown: no model has two generations with an answer": any_parsed
+            & np.isnan(self.consistency),
+            "too few questions for p_wrong_max": np.isnan(self.p_wrong_max) & ~np.isnan(self.evidence),
         }
 
     def __str__(self) -> str:

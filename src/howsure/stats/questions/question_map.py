@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from howsure.errors import UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import ConsistencyMethod
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result, RowPlaces
 from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 from howsure.stats.questions.label_errors import MAX_P_CORRECT, MIN_CONSISTENCY
 
@@ -74,36 +74,37 @@ class QuestionMap(Result):
         with np.errstate(invalid="ignore"):
             return np.asarray((self.p_correct <= MAX_P_CORRECT) & (self.consistency >= MIN_CONSISTENCY))
 
-    def columns(self) -> Columns:
-        """Return one row per model and question, the most consistent first."""
-        M, N = self.p_correct.shape
-        order = np.lexsort((-self.consistency.ravel(), np.repeat(np.arange(M), N)))
-        chosen = order[self.in_corner.ravel()[order]] if self.in_corner_only else order
-        columns = make_columns(
-            M * N,
-            benchmark=self.benchmark,
-            model=np.repeat(np.array(self.models, dtype=object), N),
-            question=np.tile(np.array(self.questions, dtype=object), M),
-            p_correct=self.p_correct.ravel(),
-            consistency=self.consistency.ravel(),
-            n_generations=self.n_generations.ravel(),
-            n_sets=self.n_sets.ravel(),
-            target=np.tile(np.array(self.target, dtype=object), M),
-            answer=self.answer.ravel(),
-            in_corner=self.in_corner.ravel().astype(np.int64),
-            consistency_method=self.method,
-            answer_sets=self.sets,
-            note=notes(
-                {
-                    "consistency is unknown: fewer than two answers": np.isnan(self.consistency).ravel(),
-                    "P(correct) is unknown: neither a score nor a target": np.isnan(self.p_correct).ravel(),
-                }
-            ),
-        )
-        selected = {name: values[chosen] for name, values in columns.items()}
-        for name in ("target", "answer"):
-            selected[name] = np.array(["" if one is None else one for one in selected[name].tolist()], dtype=object)
-        return selected
+    declared = (
+        "benchmark model=models question=questions@1 p_correct consistency n_generations n_sets target=_target@1 "
+        "answer=_answer in_corner=_in_corner consistency_method=method answer_sets=sets note=_reasons.notes"
+    )
+
+    def _rows(self) -> RowPlaces:
+        """Models and questions of the rows, the most consistent question of each model first."""
+        order = np.argsort(-self.consistency, axis=1, kind="stable")
+        model = np.repeat(np.arange(len(self.models)), len(self.questions))
+        rows = model, order.ravel()
+        return [places[self.in_corner[rows]] for places in rows] if self.in_corner_only else rows
+
+    def _in_corner(self) -> IntArray:
+        """1 in the corner of the suspects, else 0."""
+        return self.in_corner.astype(np.int64)
+
+    @property
+    def _target(self) -> NDArray[np.object_]:
+        """Targets; "" where there is none."""
+        return np.array([one or "" for one in self.target], dtype=object)
+
+    @property
+    def _answer(self) -> NDArray[np.object_]:
+        """Most frequent answers; "" where there is none."""
+        return np.array([[one or "" for one in answers] for answers in self.answer.tolist()], dtype=object)
+
+    def _reasons(self) -> Conditions:
+        return {
+            "consistency is unknown: fewer than two answers": np.isnan(self.consistency),
+            "P(correct) is unknown: neither a score nor a target": np.isnan(self.p_correct),
+        }
 
 
 def map_questions(

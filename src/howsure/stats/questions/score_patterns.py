@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, list_greedy_runs, mean_where
-from howsure.stats.core.results import Columns, Result, Results, format_table, make_columns, notes
+from howsure.stats.core.results import Result, Results, format_table, notes
 from howsure.stats.questions.items import compute_question_tau
 
 __all__ = ["ScoreAudit", "UnusualQuestions", "audit_scores", "find_unusual_questions"]
@@ -87,19 +87,12 @@ class UnusualQuestions(Result):
             self.looked_for,
         )
 
-    def columns(self) -> Columns:
-        """Return one row per question."""
+    declared = "benchmark question=questions n_models score tau p_value suspected_by=_suspected_by"
+
+    def _suspected_by(self) -> NDArray[np.object_]:
+        """What is unusual about each question."""
         flags = (self.is_unsolved, self.is_reversed, self.is_solved_by_worst)
-        return make_columns(
-            len(self.questions),
-            benchmark=self.benchmark,
-            question=np.array(self.questions, dtype=object),
-            n_models=self.n_models,
-            score=self.score,
-            tau=self.tau,
-            p_value=self.p_value,
-            suspected_by=notes(dict(zip(_PATTERNS, flags, strict=True))),
-        )
+        return notes(dict(zip(_PATTERNS, flags, strict=True)))
 
 
 @dataclass(frozen=True)
