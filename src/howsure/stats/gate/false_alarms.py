@@ -9,7 +9,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import MeanClaim
-from howsure.stats.core.results import Columns, Result, make_columns
+from howsure.stats.core.results import Result
 from howsure.stats.gate.gate_verdicts import check_gate, compare_with_baseline
 from howsure.stats.scores.score_intervals import clopper_pearson
 
@@ -45,21 +45,7 @@ class FalseAlarms(Result):
         low, high = clopper_pearson(self.n_fail, self.n_splits, 0.95 if level is None else level)
         return float(low), float(high)
 
-    def columns(self) -> Columns:
-        """Return one row."""
-        low, high = self.interval()
-        return make_columns(
-            1,
-            benchmark=self.benchmark,
-            model=self.model,
-            n_splits=np.array([self.n_splits]),
-            n_fail=np.array([self.n_fail]),
-            n_pass=np.array([self.n_pass]),
-            rate=np.array([self.rate]),
-            low=np.array([low]),
-            high=np.array([high]),
-            alpha=np.array([self.alpha]),
-        )
+    declared = "benchmark model n_splits n_fail n_pass rate low=interval.0 high=interval.1 alpha"
 
 
 def split_baseline(

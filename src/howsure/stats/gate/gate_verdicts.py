@@ -44,7 +44,7 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.intervals import Interval
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, RowNotes, make_columns
+from howsure.stats.core.results import Result, RowNotes
 from howsure.stats.gate.exact_tests import QuestionTests, compare_means_exactly, compare_questions_exactly
 from howsure.stats.scores import fill_missing
 from howsure.stats.scores.missing import count_missing
@@ -96,24 +96,20 @@ class ChangedQuestions(Result):
     broken: NDArray[np.bool_]
 
     @property
-    def kinds(self) -> list[str]:
+    def kinds(self) -> tuple[str, ...]:
         """`broken`, `flaky` (both are right sometimes, and not always), or `may be chance`, of each question."""
         flaky = (self.right_baseline % self.n_baseline > 0) & (self.right_candidate % self.n_candidate > 0)
-        return ["broken" if b else "flaky" if f else "may be chance" for b, f in zip(self.broken, flaky, strict=True)]
+        pairs = zip(self.broken, flaky, strict=True)
+        return tuple("broken" if is_broken else "flaky" if varies else "may be chance" for is_broken, varies in pairs)
 
-    def columns(self) -> Columns:
-        """Return one row per question."""
-        return make_columns(
-            len(self.questions),
-            benchmark=self.benchmark,
-            model=self.model,
-            question=self.questions,
-            baseline=tuple(f"{x}/{n}" for x, n in zip(self.right_baseline, self.n_baseline, strict=True)),
-            candidate=tuple(f"{x}/{n}" for x, n in zip(self.right_candidate, self.n_candidate, strict=True)),
-            p_value=self.p_value,
-            p_adjusted=self.p_adjusted,
-            change=tuple(self.kinds),
-        )
+    declared = (
+        "benchmark model question=questions baseline=_counts.0 candidate=_counts.1 p_value p_adjusted change=kinds"
+    )
+
+    def _counts(self) -> list[tuple[str, ...]]:
+        """Return the right of all generations of each question, of the baseline and of the candidate."""
+        sides = (self.right_baseline, self.n_baseline), (self.right_candidate, self.n_candidate)
+        return [tuple(f"{x}/{n}" for x, n in zip(*side, strict=True)) for side in sides]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -364,33 +360,16 @@ class RegressionGate(Result):
         mean = cells.mean
         return int(np.sum(np.all((mean > 0) & (mean < 1), axis=0)))
 
-    def columns(self) -> Columns:
-        """Return one row."""
-        return make_columns(
-            1,
-            benchmark=self.benchmark,
-            model=self.candidate,
-            baseline=(self.baseline,),
-            verdict=(self.verdict,),
-            n_questions=self.comparison.n_questions,
-            n_generations=np.array([self.n_generations]),
-            score=self.comparison.score_a,
-            score_baseline=self.comparison.score_b,
-            difference=self.comparison.difference,
-            low=np.array([self.low]),
-            high=np.array([self.high]),
-            margin=self.margin,
-            alpha=self.alpha,
-            p_mean=np.array([self.p_mean]),
-            p_questions=np.array([np.nan if self.tests is None else self.tests.smallest]),
-            p_fail=np.array([self.p_fail]),
-            n_broken=np.array([len(self.broken)]),
-            n_flaky=np.array([self.n_flaky]),
-            n_missing=np.array([self.n_missing_candidate]),
-            detectable=np.array([self.detectable]),
-            claim=self.claim,
-            note=(self._note,),
-        )
+    declared = (
+        "benchmark model=candidate baseline verdict n_questions=comparison.n_questions n_generations "
+        "score=comparison.score_a score_baseline=comparison.score_b difference=comparison.difference low high margin "
+        "alpha p_mean p_questions=_p_questions p_fail n_broken=broken.len n_flaky n_missing=n_missing_candidate "
+        "detectable claim note=_note"
+    )
+
+    def _p_questions(self) -> float:
+        """Smallest adjusted p-value of a question; NaN without tests of questions."""
+        return np.nan if self.tests is None else self.tests.smallest
 
 
 def compare_with_baseline(
@@ -708,23 +687,10 @@ class AbsoluteGate(Result):
         left = self._target**2 * N - (max(float(self.scores.data[0]), 0.0) if self.claim == "new-questions" else 0.0)
         return float(np.ceil(sampling / left - 1e-9)) if left > 0 else float("inf")
 
-    def columns(self) -> Columns:
-        """Return one row."""
-        return make_columns(
-            1,
-            benchmark=self.benchmark,
-            model=self.candidate,
-            verdict=(self.verdict,),
-            n_questions=self.scores.n_questions,
-            score=self.scores.score,
-            low=np.array([self.low]),
-            high=np.array([self.high]),
-            bar=self.bar,
-            alpha=self.alpha,
-            n_missing=np.array([self.n_missing_candidate]),
-            claim=self.claim,
-            note=(self.reasons,),
-        )
+    declared = (
+        "benchmark model=candidate verdict n_questions=scores.n_questions score=scores.score low high bar alpha "
+        "n_missing=n_missing_candidate claim note=reasons"
+    )
 
 
 #: A comparison with a baseline or with a bar.

@@ -29,13 +29,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
 from howsure.stats.core.intervals import Limits
-from howsure.stats.core.results import Columns, Result, RowNotes, make_columns
+from howsure.stats.core.results import Result, RowNotes, RowPlaces
 from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions, ModelRows
 from howsure.stats.scores.clusters import cluster_means, cluster_residuals
 from howsure.stats.scores.score_intervals import clopper_pearson
@@ -212,29 +213,18 @@ class CalibratedScores(Result):
         level = self.level if level is None else level
         return _limits(self.score, self.se, self.df, level, (0.0, 1.0) if self.unit else None)
 
-    def columns(self) -> Columns:
-        """Return one row per model, the best first."""
-        order = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
-        limits = self.interval()
-        columns = make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=self.models,
-            n_questions=self.n_questions,
-            n_completions=self.n_completions,
-            n_labels=self.n_labels,
-            judge_score=self.judge_score,
-            score=self.score,
-            se=self.se,
-            low=limits.low,
-            high=limits.high,
-            level=self.level,
-            judge_weight=self.judge_weight,
-            method=self.method,
-            df=self.df,
-            note=np.array(self.reasons or [""] * len(self.models), dtype=object),
-        )
-        return {name: values[order] for name, values in columns.items()}
+    declared = (
+        "benchmark model=models n_questions n_completions n_labels judge_score score se low=interval.low "
+        "high=interval.high level judge_weight method df note=_note"
+    )
+
+    @property
+    def _note(self) -> NDArray[np.object_]:
+        """Notes on each row."""
+        return np.array(self.reasons or [""] * len(self.models), dtype=object)
+
+    def _rows(self) -> RowPlaces:
+        return [np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,31 +260,15 @@ class CalibratedDifference(Result):
         bounds = (-1.0, 1.0) if self.unit else None
         return _limits(np.array([self.difference]), np.array([self.se]), np.array([self.df]), level, bounds)
 
-    def columns(self) -> Columns:
-        """Return one row."""
-        limits = self.interval()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p_value = 2 * special.stdtr(self.df, -abs(np.float64(self.difference) / self.se))
-        return make_columns(
-            1,
-            benchmark=self.benchmark,
-            model_a=self.model_a,
-            model_b=self.model_b,
-            n_questions=self.n_questions,
-            n_labels_a=self.n_labels_a,
-            n_labels_b=self.n_labels_b,
-            judge_difference=self.judge_difference,
-            difference=self.difference,
-            se=self.se,
-            low=limits.low,
-            high=limits.high,
-            level=self.level,
-            p_value=p_value,
-            judge_weight=self.judge_weight,
-            method=self.method,
-            df=self.df,
-            note=self.reason,
-        )
+    declared = (
+        "benchmark model_a model_b n_questions n_labels_a n_labels_b judge_difference difference se "
+        "low=interval.low high=interval.high level p_value=_p_value judge_weight method df note=reason"
+    )
+
+    def _p_value(self) -> float:
+        """Two-sided p-value of t."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(2 * special.stdtr(self.df, -abs(np.float64(self.difference) / self.se)))
 
 
 def calibrate(

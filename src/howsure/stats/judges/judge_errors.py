@@ -25,7 +25,7 @@ from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.intervals import Limits, interval
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.judges.labelled_completions import FEWEST_LABELS, JudgedCompletions
 from howsure.stats.scores.clusters import cluster_means
 
@@ -95,33 +95,19 @@ class JudgeErrors(Result):
         half = special.stdtrit(self.df, (1 + level) / 2) * self.se
         return Limits(self.difference - half, self.difference + half, level)
 
-    def columns(self) -> Columns:
-        """Return one row per test."""
-        limits = self.interval()
-        return make_columns(
-            len(self.tests),
-            benchmark=self.benchmark,
-            test=self.tests,
-            model=self.models,
-            n_labels=self.n_labels,
-            error=self.error,
-            difference=self.difference,
-            se=self.se,
-            low=limits.low,
-            high=limits.high,
-            level=self.level,
-            p_value=self.p_value,
-            p_holm=self.p_holm,
-            note=notes(
-                {
-                    f"fewer than {FEWEST_LABELS} labels: too few for a test": self.n_labels < FEWEST_LABELS,
-                    "no test: the errors do not vary, or the other models have too few labels": np.isnan(self.se)
-                    & (self.n_labels >= FEWEST_LABELS)
-                    & ~self.lacks_doubling,
-                    "lengths span less than a doubling": self.lacks_doubling,
-                }
-            ),
-        )
+    declared = (
+        "benchmark test=tests model=models n_labels error difference se low=interval.low high=interval.high level "
+        "p_value p_holm note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
+        return {
+            f"fewer than {FEWEST_LABELS} labels: too few for a test": self.n_labels < FEWEST_LABELS,
+            "no test: the errors do not vary, or the other models have too few labels": np.isnan(self.se)
+            & (self.n_labels >= FEWEST_LABELS)
+            & ~self.lacks_doubling,
+            "lengths span less than a doubling": self.lacks_doubling,
+        }
 
     def sentences(self) -> list[str]:
         """Return one line for each test, with its interval.

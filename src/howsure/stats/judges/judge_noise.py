@@ -28,7 +28,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.intervals import Limits, interval
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result, RowPlaces
 from howsure.stats.scores.clusters import cluster_means
 
 __all__ = ["JudgeNoise", "VerdictPlan", "VerdictTable", "measure_judge_noise", "plan_verdicts"]
@@ -179,34 +179,18 @@ class JudgeNoise(Result):
         at = list(models)
         return VerdictComponents(*(float(np.mean(part[at])) for part in (self.data, self.generation, self.judge)))
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        limits = self.interval()
-        return make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=self.models,
-            n_completions=self.n_completions,
-            n_verdicts=self.n_verdicts,
-            score=self.score,
-            se_judge=self.se_judge,
-            se_generation=self.se_generation,
-            se_data=self.se_data,
-            flip_rate=self.flip_rate,
-            low=limits.low,
-            high=limits.high,
-            level=self.level,
-            note=notes(
-                {
-                    "one verdict per completion: the judge's noise is unknown": np.isnan(self.judge),
-                    "one completion per question: generation and data noise cannot be separated": np.isnan(
-                        self.generation
-                    )
-                    & ~np.isnan(self.judge),
-                    "the judge never contradicted itself": self.flip_rate == 0,
-                }
-            ),
-        )
+    declared = (
+        "benchmark model=models n_completions n_verdicts score se_judge se_generation se_data flip_rate "
+        "low=interval.low high=interval.high level note=_reasons.notes"
+    )
+
+    def _reasons(self) -> Conditions:
+        return {
+            "one verdict per completion: the judge's noise is unknown": np.isnan(self.judge),
+            "one completion per question: generation and data noise cannot be separated": np.isnan(self.generation)
+            & ~np.isnan(self.judge),
+            "the judge never contradicted itself": self.flip_rate == 0,
+        }
 
 
 def measure_judge_noise(table: VerdictTable, *, level: float = 0.95) -> JudgeNoise:
@@ -334,20 +318,10 @@ class VerdictPlan(Result):
     benchmark: str = ""
     model: str = ""
 
-    def columns(self) -> Columns:
-        """Return one row per design."""
-        order = np.lexsort((self.cost, self.se))
-        columns = make_columns(
-            len(self.se),
-            benchmark=self.benchmark,
-            model=self.model,
-            questions=self.questions,
-            generations=self.generations,
-            verdicts=self.verdicts,
-            cost=self.cost,
-            se=self.se,
-        )
-        return {name: values[order] for name, values in columns.items()}
+    declared = "benchmark model questions generations verdicts cost se"
+
+    def _rows(self) -> RowPlaces:
+        return [np.lexsort((self.cost, self.se))]
 
 
 def plan_verdicts(

@@ -22,7 +22,7 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons import POWER, pairs
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.planning.pilot import components_from_accuracy
 from howsure.stats.planning.variance_components import VarianceComponents, check_range
 from howsure.stats.scores import score
@@ -156,53 +156,40 @@ class BenchmarkNoise(Result):
         counts = {"n_different": self.n_different * factor, "correlation": unknown}
         return replace(self, accuracy=accuracy, **(scaled | exact | counts))
 
-    def columns(self) -> Columns:
-        """Return one row per benchmark: standard errors of one generation per question, and what they can tell."""
-        N = self.n_questions
-        se_difference = np.sqrt(self.difference / N)
-        tails = float(special.ndtri((1 + _LEVEL) / 2) + special.ndtri(POWER))
-        columns = make_columns(
-            len(self.benchmarks),
-            benchmark=self.benchmarks,
-            n_questions=N,
-            se=np.sqrt(self.score / N),
-            se_difference=se_difference,
-            se_data=np.sqrt(self.difference_data / N),
-            se_prediction=np.sqrt(self.difference_prediction / N),
-            detectable=np.where(self.difference > 0, tails * se_difference, np.nan),
-            n_different=self.n_different,
-            n_unsolved=self.n_unsolved,
-        )
-        if self.every_column:
-            columns |= make_columns(
-                len(self.benchmarks),
-                n_negative_tau=self.n_negative_tau,
-                correlation=self.correlation,
-                se_score_data=np.sqrt(self.score_data / N),
-                se_score_prediction=np.sqrt(self.score_prediction / N),
-                n_models=self.n_models,
-                n_pairs=self.n_pairs,
-                temperature=self.temperature,
-            )
-        return columns | {"note": self._note()}
+    declared = (
+        "benchmark=benchmarks n_questions se=_errors.0 se_difference=_errors.1 se_data=_errors.2 "
+        "se_prediction=_errors.3 detectable=_detectable n_different n_unsolved n_negative_tau=_in_full.n_negative_tau "
+        "correlation=_in_full.correlation se_score_data=_in_full._errors.4 se_score_prediction=_in_full._errors.5 "
+        "n_models=_in_full.n_models n_pairs=_in_full.n_pairs temperature=_in_full.temperature note=_reasons.notes"
+    )
 
-    def _note(self) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
-        """Return the note of each row."""
-        rows = len(self.benchmarks)
-        of = "root mean squares over models and over pairs of close models" if math.isnan(self.accuracy) else ""
-        conditions = {
+    def _in_full(self) -> BenchmarkNoise | None:
+        """The noise itself where every column is asked for."""
+        return self if self.every_column else None
+
+    def _errors(self) -> FloatArray:
+        """Return standard errors of one generation per question, shape (6, B)."""
+        differences = self.difference, self.difference_data, self.difference_prediction
+        return np.sqrt(np.array([self.score, *differences, self.score_data, self.score_prediction]) / self.n_questions)
+
+    def _detectable(self) -> FloatArray:
+        """Return the smallest difference that is found with power `POWER`."""
+        tails = float(special.ndtri((1 + _LEVEL) / 2) + special.ndtri(POWER))
+        return np.where(self.difference > 0, tails * self._errors()[1], np.nan)
+
+    def _reasons(self) -> Conditions:
+        is_mean = math.isnan(self.accuracy)
+        return {
             "one generation per question: data and prediction noise are unknown": np.isnan(self.difference_data)
             & (self.n_pairs > 0),
             "no variation was seen: an error of 0 is not certainty": (self.score == 0) | (self.difference == 0),
             "no two models are close": self.n_pairs == 0,
             "fewer than five models: chance decides n_negative_tau": (self.n_models < FEWEST_MODELS_FOR_TAU)
             & self.every_column,
-            f"for models of accuracy {self.accuracy:g}": np.full(rows, not math.isnan(self.accuracy)),
-            of: np.full(rows, bool(of)),
+            f"for models of accuracy {self.accuracy:g}": np.array(not is_mean),
+            "root mean squares over models and over pairs of close models": np.array(is_mean),
+            **{f"from {source}": np.array(self.sources) == source for source in dict.fromkeys(self.sources)},
         }
-        for source in dict.fromkeys(self.sources):
-            conditions[f"from {source}"] = np.array([one == source for one in self.sources])
-        return notes({text: where for text, where in conditions.items() if text})
 
 
 def _take(values: Sequence[str] | FloatArray, rows: Sequence[int]) -> tuple[str, ...] | FloatArray:

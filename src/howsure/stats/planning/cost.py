@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from howsure.errors import InputError
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import COST_UNITS, CostUnit, check_choice
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.scores import score
 
 __all__ = ["Cost", "CostScores", "ModelUsage", "compare_costs", "cost_per_cell"]
@@ -162,20 +162,17 @@ class CostScores(Result):
     better_for_less: tuple[tuple[str, ...], ...]
     level: float
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        return make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=np.array(self.models, dtype=object),
-            unit=self.unit,
-            cost_per_generation=self.cost,
-            score=self.score,
-            low=self.low,
-            high=self.high,
-            better_for_less=np.array([", ".join(names) for names in self.better_for_less], dtype=object),
-            note=notes({"the use of this model is not recorded": np.isnan(self.cost)}),
-        )
+    declared = (
+        "benchmark model=models unit cost_per_generation=cost score low high better_for_less=_better_for_less "
+        "note=_reasons.notes"
+    )
+
+    def _better_for_less(self) -> NDArray[np.object_]:
+        """Names of the models that score more and cost less."""
+        return np.array([", ".join(names) for names in self.better_for_less], dtype=object)
+
+    def _reasons(self) -> Conditions:
+        return {"the use of this model is not recorded": np.isnan(self.cost)}
 
 
 def compare_costs(cells: Cells, usage: Mapping[str, ModelUsage], *, level: float = 0.95) -> CostScores:

@@ -22,12 +22,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.stats.comparisons import POWER
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import COST_UNITS, CostUnit, check_choice, check_level
-from howsure.stats.core.results import Columns, Result, RowNotes
+from howsure.stats.core.results import Result, RowNotes
 from howsure.stats.planning.cost import Cost, cost_per_cell
 from howsure.stats.planning.design_search import DesignLimits, DesignSearch
 from howsure.stats.planning.variance_components import (
@@ -130,24 +131,15 @@ class StudyPlan(Result):
     plain: StudyDesign | None = None
     assurance: float = 0.5
 
-    def columns(self) -> Columns:
-        """Return one row per design, the best first."""
-        note = [RowNotes(remark, self.reason, self.components.note) for remark in self.remarks]
-        return {
-            "benchmark": np.full(len(self.se), self.components.benchmark, dtype=object),
-            "n_questions": self.n_questions,
-            "n_variants": self.n_variants,
-            "n_generations": self.n_generations,
-            "se": self.se,
-            "se_low": self.se_low,
-            "se_high": self.se_high,
-            "se_assured": self.se_assured,
-            "detectable": self.detectable,
-            "calls": self.calls,
-            "tokens": self.tokens,
-            "cost": self.cost,
-            "note": np.array(note, dtype=object),
-        }
+    declared = (
+        "benchmark=components.benchmark n_questions n_variants n_generations se se_low se_high se_assured "
+        "detectable calls tokens cost note=_note"
+    )
+
+    @property
+    def _note(self) -> NDArray[np.object_]:
+        """Notes on each design."""
+        return np.array([RowNotes(one, self.reason, self.components.note) for one in self.remarks], dtype=object)
 
 
 def plan(
