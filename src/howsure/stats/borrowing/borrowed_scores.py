@@ -51,7 +51,7 @@ from howsure.stats.core.claims import (
     check_mean_claim,
 )
 from howsure.stats.core.intervals import Interval, compute_normal_score, interval
-from howsure.stats.core.results import Columns, Result, RowNotes, join_notes
+from howsure.stats.core.results import Columns, Result, RowNotes, join_notes, read_columns
 
 __all__ = [
     "BorrowedDifference",
@@ -127,26 +127,17 @@ class BorrowedScores(Result):
             between, **{name: np.where(borrows, getattr(between, name), getattr(own, name)) for name in names}
         )
 
+    declared = "score se=variance.sqrt low=interval.low high=interval.high claim method=interval.method df=interval.df"
+
     def columns(self) -> Columns:
         """Return one row per model, the best first: the columns of `Scores`, then those of the borrowing."""
-        between = self.interval()
-        own = {
-            "score": self.score,
-            "se": np.sqrt(self.variance),
-            "low": between.low,
-            "high": between.high,
-            "claim": np.full(len(self.score), self.claim, dtype=object),
-            "method": between.method.astype(object),
-            "df": between.df,
-        }
         order = np.argsort(-np.nan_to_num(self.score, nan=-np.inf), kind="stable")
         # Of the plain interval only its notes are shown: the quickest method will do.
         quick = self.method or ("wilson-effective" if self.plain.unit else "t")
         plain = replace(self.plain, level=self.level, method=quick).columns()
-        place = {model: i for i, model in enumerate(plain["model"])}
-        at = [place[self.plain.models[i]] for i in order]
+        at = [plain["model"].tolist().index(self.plain.models[i]) for i in order]
         plain = {name: values[at] for name, values in plain.items()}
-        return _columns(self, plain, "score", {name: values[order] for name, values in own.items()}, order)
+        return _columns(self, plain, "score", order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,29 +213,25 @@ class BorrowedDifference(Result):
             bounds=(-1.0, 1.0) if self.plain.unit else None,
         )
 
+    declared = (
+        "difference se=variance.sqrt low=interval.low high=interval.high z=_z p_value=interval.p_value detectable "
+        "method=interval.method df=interval.df"
+    )
+
+    def _z(self) -> FloatArray:
+        """Return the normal score of the difference; NaN without variance."""
+        return np.where(self.variance > 0, compute_normal_score(self.interval()), np.nan)
+
     def columns(self) -> Columns:
         """Return one row: the columns of `Comparison`, then those of the borrowing."""
-        between, se = self.interval(), np.sqrt(self.variance)
-        own = {
-            "difference": self.difference,
-            "se": se,
-            "low": between.low,
-            "high": between.high,
-            "z": np.where(se > 0, compute_normal_score(between), np.nan),
-            "p_value": between.p_value,
-            "detectable": self.detectable,
-            "method": between.method.astype(object),
-            "df": between.df,
-        }
-        return _columns(self, self.plain.columns(), "difference", own, np.array([0]))
+        return _columns(self, self.plain.columns(), "difference", np.array([0]))
 
 
-def _columns(
-    result: BorrowedScores | BorrowedDifference, plain: Columns, what: str, own: Columns, order: IntArray
-) -> Columns:
-    """Return the plain columns with those of `own` replaced, and the plain estimate beside the borrowed one."""
-    columns = {name: values for name, values in plain.items() if name != "note"} | own
+def _columns(result: BorrowedScores | BorrowedDifference, plain: Columns, what: str, order: IntArray) -> Columns:
+    """Return the plain columns with those of the result instead, and the plain estimate beside the borrowed one."""
+    columns = {name: values for name, values in plain.items() if name != "note"}
     return columns | {
+        **read_columns(result, result.declared, [order]),
         f"{what}_plain": plain[what],
         "se_plain": np.sqrt(result.variance_plain)[order],
         "n_reference": result.n_reference[order],

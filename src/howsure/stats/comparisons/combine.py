@@ -384,17 +384,7 @@ class ReferenceCombination(Result):
         ahead, behind = int(np.sum(decided & (self.z_meta > 0))), int(np.sum(decided & (self.z_meta < 0)))
         return DecidedCounts(ahead, behind, int(np.sum(tested)) - ahead - behind, int(np.sum(~tested)))
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        return make_columns(
-            len(self.models),
-            model_a=self.reference,
-            model_b=np.array(self.models, dtype=object),
-            n_benchmarks=self.n_benchmarks,
-            z=self.z_meta,
-            p_value=self.p_value,
-            p_holm=self.p_holm,
-        )
+    declared = "model_a=reference model_b=models n_benchmarks z=z_meta p_value p_holm"
 
 
 def combine_with_reference(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,7 @@ from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import TestMethod
 from howsure.stats.core.multiplicity import holm
-from howsure.stats.core.results import Columns, Result, join_notes, make_columns, notes
+from howsure.stats.core.results import Result, join_notes, notes
 from howsure.stats.scores import Scores, score
 
 __all__ = ["Curve", "curve"]
@@ -69,59 +70,48 @@ class Curve(Result):
         """Names, in order."""
         return self.total.models
 
-    def columns(self) -> Columns:
-        """Return one row per checkpoint; the reference has difference 0, no interval and no p-value."""
-        rerun, total = self.rerun.interval(self.level), self.total.interval(self.level)
+    declared = (
+        "benchmark checkpoint=checkpoints n_questions=total.n_questions score=total.score low=total.interval.low "
+        "high=total.interval.high low_prediction=rerun.interval.low high_prediction=rerun.interval.high "
+        "difference=_compared.0 low_difference=_compared.1 high_difference=_compared.2 p_value=_compared.3 "
+        "p_holm=_compared.4 change=_steps.0 p_change=_steps.1 verdict=_verdict level note=_note"
+    )
+
+    def _compared(self) -> FloatArray:
+        """Return differences, limits, p-values and adjusted ones, shape (5, C); the reference has a difference only."""
         itself = np.arange(len(self.checkpoints)) == self.reference
         between = [difference.interval(self.level) for difference in self.differences]
-        low, high, p_value = (
-            np.where(itself, np.nan, [getattr(interval, name)[0] for interval in between])
-            for name in ("low", "high", "p_value")
-        )
-        steps = self._tabulate_steps()
-        return make_columns(
-            len(self.checkpoints),
-            benchmark=self.total.benchmark,
-            checkpoint=self.checkpoints,
-            n_questions=self.total.n_questions,
-            score=self.total.score,
-            low=total.low,
-            high=total.high,
-            low_prediction=rerun.low,
-            high_prediction=rerun.high,
-            difference=self._each("difference"),
-            low_difference=low,
-            high_difference=high,
-            p_value=p_value,
-            p_holm=holm(p_value),
-            **steps,
-            level=self.level,
-            note=self._note(itself, steps["p_change"]),
-        )
+        each = [[getattr(one, name)[0] for one in between] for name in ("low", "high", "p_value")]
+        low, high, p_value = np.where(itself, np.nan, each)
+        return np.array([self._each("difference"), low, high, p_value, holm(p_value)])
 
-    def _tabulate_steps(self) -> Columns:
-        """Return the change since the checkpoint before, and whether it is beyond the noise of sampling."""
-        change = np.array([np.nan, *(step.difference[0] for step in self.steps)])
-        p_value = np.array([np.nan, *(step.interval(self.level).p_value[0] for step in self.steps)])
-        p_holm = holm(p_value)
-        verdict = np.where(p_holm < 1 - self.level, "beyond sampling noise", "within sampling noise").astype(object)
-        verdict[np.isnan(p_holm)] = ""
-        return make_columns(len(change), change=change, p_change=p_holm, verdict=verdict)
+    @cached_property
+    def _steps(self) -> FloatArray:
+        """The changes since the checkpoint before, and their adjusted p-values, shape (2, C)."""
+        change = [step.difference[0] for step in self.steps]
+        p_value = [step.interval(self.level).p_value[0] for step in self.steps]
+        return np.array([[np.nan, *change], holm(np.array([np.nan, *p_value]))])
+
+    def _verdict(self) -> NDArray[np.object_]:
+        """Return whether each change is beyond the noise of sampling; "" for the first checkpoint."""
+        p_change = self._steps[1]
+        verdict = np.where(p_change < 1 - self.level, "beyond sampling noise", "within sampling noise").astype(object)
+        return np.where(np.isnan(p_change), "", verdict)
 
     def _each(self, name: str) -> FloatArray:
         """Return one number of each difference, shape (C,)."""
         return np.array([getattr(difference, name)[0] for difference in self.differences], float)
 
-    def _note(self, itself: NDArray[np.bool_], p_change: FloatArray) -> NDArray[np.object_]:
+    def _note(self) -> NDArray[np.object_]:
         """Return the note of each checkpoint."""
-        reasons = np.array(self.total.reasons, dtype=object)
+        itself = np.arange(len(self.checkpoints)) == self.reference
         variance, N, data = self._each("variance"), self._each("n_questions"), self._each("data")
         once = [bool(np.isnan(step.prediction[0]) & (step.n_questions[0] > 0)) for step in self.steps]
         more = notes(
             {
                 "the reference": itself,
                 # a narrow table has no room for the verdict
-                "the change since the checkpoint before is beyond sampling noise": p_change < 1 - self.level,
+                "the change since the checkpoint before is beyond sampling noise": self._steps[1] < 1 - self.level,
                 "no question in common with the reference": N == 0,
                 "the difference is on the questions that both answered": (N > 0)
                 & ((self.total.n_questions != N) | (self.total.n_questions[self.reference] != N)),
@@ -133,7 +123,7 @@ class Curve(Result):
                 & (2 * data > variance * N),
             }
         )
-        return join_notes(reasons, more)
+        return join_notes(np.array(self.total.reasons, dtype=object), more)
 
 
 def curve(

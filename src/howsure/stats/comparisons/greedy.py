@@ -7,7 +7,7 @@ best and the worst of several single runs does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from howsure.errors import InputError
 from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import check_level
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result, RowPlaces
 from howsure.stats.repeats import LIMITED_GAP, RunGap, run_gap
 from howsure.stats.scores import Scores, score
 
@@ -62,44 +62,40 @@ class GreedyTable(Result):
     is_common: NDArray[np.bool_]
     level: float = 0.95
 
-    def columns(self) -> Columns:
-        """Return one row per model, the best sampled score first."""
-        order = np.argsort(np.nan_to_num(-self.sampled.score, nan=np.inf), kind="stable")
-        has = self.row >= 0
-        between = [None if one is None else one.interval(self.level) for one in self.differences]
-        columns = make_columns(
-            len(self.sampled.models),
-            benchmark=self.benchmark,
-            model=self.sampled.models,
-            n_questions=self.sampled.n_questions,
-            n_generations=self.n_generations,
-            greedy=self._of_greedy(lambda scores: scores.score),
-            se_greedy=self._of_greedy(lambda scores: np.sqrt(scores.variance)),
-            sampled=self.sampled.score,
-            se_sampled=np.sqrt(self.sampled.variance),
-            difference=np.array([np.nan if one is None else one.difference[0] for one in self.differences]),
-            low=np.array([np.nan if one is None else one.low[0] for one in between]),
-            high=np.array([np.nan if one is None else one.high[0] for one in between]),
-            gap=self.gap.gap,
-            n_runs=self.gap.runs,
-            level=self.level,
-            note=notes(
-                {
-                    "no greedy run": ~has,
-                    "on the questions that both answered": self.is_common,
-                    "no question in common": has & (self.sampled.n_questions == 0),
-                    "one generation per question: the gap between single runs is unknown": np.isnan(self.gap.gap)
-                    & (self.sampled.n_questions > 0),
-                    LIMITED_GAP: self.gap.is_limited,
-                }
-            ),
-        )
-        return {name: values[order] for name, values in columns.items()}
+    declared = (
+        "benchmark model=sampled.models n_questions=sampled.n_questions n_generations greedy=_greedy.0 "
+        "se_greedy=_greedy.1.sqrt sampled=sampled.score se_sampled=sampled.variance.sqrt difference=_compared.0 "
+        "low=_compared.1 high=_compared.2 gap=gap.gap n_runs=gap.runs level note=_reasons.notes"
+    )
 
-    def _of_greedy(self, values: Callable[[Scores], FloatArray]) -> FloatArray:
-        """Return a number of the greedy run of each model; NaN where it has none."""
-        missing = np.full(len(self.row), np.nan)
-        return missing if self.greedy is None else np.where(self.row >= 0, values(self.greedy)[self.row], np.nan)
+    def _rows(self) -> RowPlaces:
+        return [np.argsort(np.nan_to_num(-self.sampled.score, nan=np.inf), kind="stable")]
+
+    def _reasons(self) -> Conditions:
+        return {
+            "no greedy run": self.row < 0,
+            "on the questions that both answered": self.is_common,
+            "no question in common": (self.row >= 0) & (self.sampled.n_questions == 0),
+            "one generation per question: the gap between single runs is unknown": np.isnan(self.gap.gap)
+            & (self.sampled.n_questions > 0),
+            LIMITED_GAP: self.gap.is_limited,
+        }
+
+    def _compared(self) -> FloatArray:
+        """Return each difference and its limits, shape (3, M); NaN without a greedy run."""
+        values = np.full((3, len(self.differences)), np.nan)
+        for column, one in enumerate(self.differences):
+            if one is not None:
+                between = one.interval(self.level)
+                values[:, column] = one.difference[0], between.low[0], between.high[0]
+        return values
+
+    def _greedy(self) -> FloatArray:
+        """Return score and squared standard error of the greedy run of each model, shape (2, M); NaN without one."""
+        missing = np.full((2, len(self.row)), np.nan)
+        if self.greedy is None:
+            return missing
+        return np.where(self.row >= 0, [self.greedy.score[self.row], self.greedy.variance[self.row]], missing)
 
 
 def compare_greedy(

@@ -22,7 +22,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import PROVIDER_METHODS, ProviderMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Result, notes
 from howsure.stats.repeats import (
     CHANCE,
     align_runs,
@@ -97,31 +97,15 @@ class Providers(Result):
             bounds=(-1.0, 1.0) if self.unit else None,
         )
 
-    def columns(self) -> Columns:
-        """Return one row per pair of models."""
-        between = self.interval()
-        return make_columns(
-            len(self.models_a),
-            benchmark=self.benchmark,
-            model_a=self.models_a,
-            model_b=self.models_b,
-            n_questions=self.n_questions,
-            n_runs_a=self.n_runs_a,
-            n_runs_b=self.n_runs_b,
-            score_a=self.score_a,
-            score_b=self.score_b,
-            difference=self.difference,
-            se=np.sqrt(self.variance),
-            df=self.df,
-            low=between.low,
-            high=between.high,
-            t=np.where(self.variance > 0, between.statistic, np.nan),
-            p_value=between.p_value,
-            method=self.method,
-            drift_p_a=self.drift_p_a,
-            drift_p_b=self.drift_p_b,
-            note=self.reasons,
-        )
+    declared = (
+        "benchmark model_a=models_a model_b=models_b n_questions n_runs_a n_runs_b score_a score_b difference "
+        "se=variance.sqrt df low=interval.low high=interval.high t=_t p_value=interval.p_value method drift_p_a "
+        "drift_p_b note=reasons"
+    )
+
+    def _t(self) -> FloatArray:
+        """Return the statistic; NaN without variance."""
+        return np.where(self.variance > 0, self.interval().statistic, np.nan)
 
 
 def providers(

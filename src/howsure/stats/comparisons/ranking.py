@@ -26,7 +26,7 @@ from howsure.stats.comparisons.pairs import Pairs, pairs
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import Claim, DifferenceMethod, check_mean_claim
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result, RowPlaces
 from howsure.stats.scores import Scores, cluster_excess, cluster_residuals, score, unbiased_data
 
 __all__ = [
@@ -130,45 +130,35 @@ class Ranking(Result):
         is_scored = ~np.isnan(self.scores.score)
         return frozenset() if np.any(self.scores.n_missing[is_scored] > 0) else frozenset({"score_common"})
 
-    def columns(self) -> Columns:
-        """Return one row per model, the best first."""
-        scores, M = self.scores, len(self.scores.models)
-        scored = ~np.isnan(scores.score)
+    declared = (
+        "benchmark=scores.benchmark model=scores.models score=scores.score score_common se=scores.variance.sqrt "
+        "rank=_rank rank_low=ranges.low rank_high=ranges.high rank_low_all=ranges.low_all "
+        "rank_high_all=ranges.high_all p_best p_above_next p_wrong_next k level=compared.level claim=compared.claim "
+        "note=_reasons.notes"
+    )
+
+    def _rank(self) -> FloatArray | IntArray:
+        """Return the ranks; NaN without a score."""
+        scored = ~np.isnan(self.scores.score)
+        return self.ranges.rank if scored.all() else np.where(scored, self.ranges.rank, np.nan)
+
+    def _rows(self) -> RowPlaces:
+        return [_order(self.ranges.rank, self.scores.score)]
+
+    def _reasons(self) -> Conditions:
+        scored = ~np.isnan(self.scores.score)
         blank = np.isnan(self.compared.p_holm)
-        untested = np.isin(np.arange(M), [self.compared.a[blank], self.compared.b[blank]])
-        is_partial = scored & (scores.n_missing > 0)
-        columns: Columns = make_columns(
-            M,
-            benchmark=scores.benchmark,
-            model=scores.models,
-            score=scores.score,
-            score_common=self.score_common,
-            se=np.sqrt(scores.variance),
-            rank=self.ranges.rank if scored.all() else np.where(scored, self.ranges.rank, np.nan),
-            rank_low=self.ranges.low,
-            rank_high=self.ranges.high,
-            rank_low_all=self.ranges.low_all,
-            rank_high_all=self.ranges.high_all,
-            p_best=self.p_best,
-            p_above_next=self.p_above_next,
-            **({} if self.p_wrong_next is None else {"p_wrong_next": self.p_wrong_next, "k": self.k}),
-            level=self.compared.level,
-            claim=self.compared.claim,
-            note=notes(
-                {
-                    "no scores": ~scored,
-                    "on fewer questions than there are: ranks are by differences on the questions that two models both "
-                    "answered": is_partial,
-                    "some pairs cannot be tested and count as not distinguishable": scored & untested,
-                    "no chance to be the best: too few questions in common with the others, or an unknown error": scored
-                    & np.isnan(self.p_best),
-                    **self.why_no_order,
-                    **self._of_clusters(),
-                }
-            ),
-        )
-        order = _order(self.ranges.rank, scores.score)
-        return {name: values[order] for name, values in columns.items()}
+        untested = np.isin(np.arange(len(scored)), [self.compared.a[blank], self.compared.b[blank]])
+        return {
+            "no scores": ~scored,
+            "on fewer questions than there are: ranks are by differences on the questions that two models both "
+            "answered": scored & (self.scores.n_missing > 0),
+            "some pairs cannot be tested and count as not distinguishable": scored & untested,
+            "no chance to be the best: too few questions in common with the others, or an unknown error": scored
+            & np.isnan(self.p_best),
+            **self.why_no_order,
+            **self._of_clusters(),
+        }
 
     def _of_clusters(self) -> dict[str, NDArray[np.bool_]]:
         """Return notes on clusters, each with where it holds, shape (M,)."""

@@ -20,7 +20,7 @@ from howsure.stats.comparisons.pairs import Comparison, compare
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import Claim
 from howsure.stats.core.intervals import FEW_DF, Interval, interval, is_few_df
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Conditions, Result
 from howsure.stats.scores import Scores, score
 
 __all__ = ["UnpairedComparison", "compare_unpaired"]
@@ -112,61 +112,47 @@ class UnpairedComparison(Result):
             left, right = (left, middle) if low[0] > 0 or high[0] < 0 else (middle, right)
         return np.full(1, np.exp(right))
 
-    def columns(self) -> Columns:
-        """Return one row."""
-        between, paired = self.interval(), self.paired.interval(self.level)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self.variance / np.where(self.paired.variance > 0, self.paired.variance, np.nan)
+    declared = (
+        "benchmark=scores.benchmark model_a=scores.models.0 model_b=scores.models.1 n_questions_a=scores.n_questions.0 "
+        "n_questions_b=scores.n_questions.1 score_a=scores.score.0 score_b=scores.score.1 difference se=variance.sqrt "
+        "low=interval.low high=interval.high p_value=interval.p_value df=interval.df "
+        "n_questions_paired=paired.n_questions difference_paired=paired.difference se_paired=paired.variance.sqrt "
+        "low_paired=_paired.low high_paired=_paired.high p_value_paired=_paired.p_value variance_ratio=_variance_ratio "
+        "claim=scores.claim level note=_reasons.notes"
+    )
+
+    def _paired(self) -> Interval:
+        """Return the interval of the paired difference."""
+        return self.paired.interval(self.level)
+
+    def _variance_ratio(self) -> FloatArray:
+        """Return the unpaired over the paired variance; NaN where the latter is 0."""
+        return self.variance / np.where(self.paired.variance > 0, self.paired.variance, np.nan)
+
+    def _reasons(self) -> Conditions:
         n_a, n_b = (self.scores.n_questions[i : i + 1] for i in (0, 1))
-        common = self.paired.n_questions
-        return make_columns(
-            1,
-            benchmark=self.scores.benchmark,
-            model_a=self.scores.models[:1],
-            model_b=self.scores.models[1:],
-            n_questions_a=n_a,
-            n_questions_b=n_b,
-            score_a=self.scores.score[:1],
-            score_b=self.scores.score[1:],
-            difference=self.difference,
-            se=np.sqrt(self.variance),
-            low=between.low,
-            high=between.high,
-            p_value=between.p_value,
-            df=between.df,
-            n_questions_paired=common,
-            difference_paired=self.paired.difference,
-            se_paired=np.sqrt(self.paired.variance),
-            low_paired=paired.low,
-            high_paired=paired.high,
-            p_value_paired=paired.p_value,
-            variance_ratio=ratio,
-            claim=self.scores.claim,
-            level=self.level,
-            note=notes(
-                {
-                    "no question in common: only the unpaired comparison is possible": common == 0,
-                    "the same questions: the paired comparison is the one to report": (common == n_a)
-                    & (common == n_b)
-                    & (common > 1),
-                    "some questions are not common: the two differences are on different questions": (common > 0)
-                    & ((common < n_a) | (common < n_b)),
-                    "one question of a model: the spread over questions is unknown": (n_a == 1) | (n_b == 1),
-                    "no scores of a model": (n_a == 0) | (n_b == 0),
-                    "one generation per question of a model: its error on these questions is unknown": (n_a > 0)
-                    & (n_b > 0)
-                    & np.isnan(self.variance)
-                    & (self.scores.claim == "these-questions"),
-                    "a model without variation: the limits are combined from those of both scores": ~between.flat
-                    & self._is_without_variation,
-                    "no variation was seen: no interval": between.flat,
-                    "questions in clusters: the error is for new clusters": np.full(
-                        1, self.scores.n_clusters is not None and self.scores.claim != "these-questions"
-                    ),
-                    FEW_DF: is_few_df(between),
-                }
+        between, common = self.interval(), self.paired.n_questions
+        return {
+            "no question in common: only the unpaired comparison is possible": common == 0,
+            "the same questions: the paired comparison is the one to report": (common == n_a)
+            & (common == n_b)
+            & (common > 1),
+            "some questions are not common: the two differences are on different questions": (common > 0)
+            & ((common < n_a) | (common < n_b)),
+            "one question of a model: the spread over questions is unknown": (n_a == 1) | (n_b == 1),
+            "no scores of a model": (n_a == 0) | (n_b == 0),
+            "one generation per question of a model: its error on these questions is unknown": (n_a > 0)
+            & (n_b > 0)
+            & np.isnan(self.variance)
+            & (self.scores.claim == "these-questions"),
+            "a model without variation: the limits are combined from those of both scores": ~between.flat
+            & self._is_without_variation,
+            "no variation was seen: no interval": between.flat,
+            "questions in clusters: the error is for new clusters": np.full(
+                1, self.scores.n_clusters is not None and self.scores.claim != "these-questions"
             ),
-        )
+            FEW_DF: is_few_df(between),
+        }
 
 
 def compare_unpaired(

@@ -20,7 +20,7 @@ from scipy import special
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import check_level
-from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.results import Result, notes
 from howsure.stats.scores.beta_likelihood import (
     LIMITS,
     Counts,
@@ -163,21 +163,7 @@ class BetaFit(Result):
         beta = special.betainc(self.a[:, None], self.b[:, None], np.asarray(x, float))
         return np.asarray(self.zero[:, None] + (1 - self.zero[:, None]) * beta)
 
-    def columns(self) -> Columns:
-        """Return one row per model."""
-        return make_columns(
-            len(self.models),
-            benchmark=self.benchmark,
-            model=self.models,
-            n_questions=self.n_questions,
-            mean=self.mean,
-            concentration=self.concentration,
-            a=self.a,
-            b=self.b,
-            zero=self.zero,
-            log_likelihood=self.log_likelihood,
-            note=self.reasons,
-        )
+    declared = "benchmark model=models n_questions mean concentration a b zero log_likelihood note=reasons"
 
 
 def fit_beta(cells: Cells, *, zero: bool = False) -> BetaFit:

@@ -18,7 +18,7 @@ from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import MISSING_RULES, MissingRule, check_choice
 from howsure.stats.core.intervals import Limits
-from howsure.stats.core.results import Columns, Result, RowNotes
+from howsure.stats.core.results import Columns, Result, RowNotes, read_columns
 from howsure.stats.scores.score import Scores, describe_generations
 
 __all__ = ["Bounds", "count_missing", "critical_value", "fill_missing", "score_with_missing"]
@@ -167,15 +167,12 @@ class Bounds(Result):
     def columns(self) -> Columns:
         """Return the columns of `answered` with `score_low`, `score_high`, and the limits of `interval`."""
         columns = self.answered.columns()
-        row = {model: i for i, model in enumerate(self.answered.models)}
-        order = np.array([row[model] for model in columns["model"]], dtype=int)  # the best model first
-        between = self.interval()
-        changed: Columns = {}
-        for name, values in columns.items():
-            changed[name] = values
-            if name == "score":
-                changed |= {"score_low": self.as_zero.score[order], "score_high": self.as_one.score[order]}
-        return changed | {"low": between.low[order], "high": between.high[order]}
+        order = [self.answered.models.index(model) for model in columns["model"]]  # the best model first
+        names = list(columns)
+        names[names.index("score") + 1 : 1] = ["score_low", "score_high"]
+        declared = "score_low=as_zero.score score_high=as_one.score low=interval.low high=interval.high"
+        columns |= read_columns(self, declared, [np.array(order, dtype=int)])
+        return {name: columns[name] for name in names}
 
     @property
     def hidden_columns(self) -> frozenset[str]:
