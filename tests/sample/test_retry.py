@@ -65,7 +65,6 @@ def policy_after(*, sent=0, succeeded=0, failed=0, reason="server", status=500):
 @pytest.mark.parametrize(
     ("succeeded", "reason", "status", "seconds"),
     [
-        (0, "malformed", 200, 5.0),  # every reply was something else than a completion
         (0, "connection", None, 30.0),  # it never answered
         (0, "rate_limit", 429, 300.0),  # it exists, and is busy
         (1, "connection", None, 300.0),  # it worked before
@@ -77,6 +76,15 @@ def test_a_model_is_given_up_after_so_many_seconds_without_success(succeeded, re
     assert not policy.should_give_up(20)
     clock.now = seconds
     assert policy.should_give_up(20)
+
+
+def test_twenty_replies_that_are_no_completions_give_a_model_up():
+    """Each may be billed, so that no time is a bound."""
+    policy, _, _ = policy_after(sent=20, failed=20, reason="malformed", status=200)
+    assert policy.should_give_up(20)
+    for other in ({"failed": 19}, {"failed": 20, "succeeded": 1}):
+        policy, _, _ = policy_after(sent=20, reason="malformed", status=200, **other)
+        assert not policy.should_give_up(20)
 
 
 def test_few_failures_never_give_a_model_up():

@@ -553,10 +553,10 @@ def test_surplus_choices_are_said_once():
 
 
 def test_an_endpoint_that_answers_with_something_else_is_given_up_sooner():
-    """Such as a web page: whoever left out a part of the address should not wait half a minute."""
+    """Such as a web page: each reply may be billed."""
     ran = Ran(times(10**9, fail("malformed", status=200)), questions=50)
     assert "no success for" in ran.job.stopped
-    assert 5 <= ran.time.now < 30
+    assert len(ran.model.requests) <= 30
     assert ran.rows == []
 
 

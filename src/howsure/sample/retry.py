@@ -17,10 +17,10 @@ __all__ = ["UNREADABLE", "PendingRequest", "RetryPolicy", "compute_backoff", "co
 UNREADABLE = "unreadable"
 #: Largest number of attempts for a request, and for a request that fails only because requests are sent too fast.
 MAX_ATTEMPTS, MAX_ATTEMPTS_RATE_LIMIT = 8, 64
-#: Seconds without any success after which a model is given up: a model whose replies are never completions, a model
-#: that never answered, and any other model.
-GIVE_UP_MALFORMED, GIVE_UP_SILENT, GIVE_UP = 5.0, 30.0, 300.0
-#: Smallest number of failures in a row before a model is given up.
+#: Seconds without any success after which a model is given up: a model that never answered, and any other model.
+GIVE_UP_SILENT, GIVE_UP = 30.0, 300.0
+#: Smallest number of failures in a row before a model is given up; of replies that cannot be read so many suffice, if
+#: none ever could: each may be billed.
 FEWEST_FAILURES = 20
 #: If so many of the first requests are refused, for example with status 400, the model is given up.
 FEWEST_REFUSED = 8
@@ -178,7 +178,7 @@ class RetryPolicy:
         if self.n_successes or self._is_rate_limited or is_slow:
             # A success cannot be expected before the time that Retry-After asks to wait.
             return GIVE_UP + min(max(0.0, self._wait_until - self.last_success), LONGEST_EXTENSION)
-        return GIVE_UP_MALFORMED if self._is_malformed else GIVE_UP_SILENT
+        return GIVE_UP_SILENT
 
     def is_exhausted(self, pending: PendingRequest, error: EndpointError) -> bool:
         """Return whether a request has used all its attempts, and the request is at fault and not the endpoint.
@@ -205,6 +205,8 @@ class RetryPolicy:
 
     def should_give_up(self, n_open: int) -> bool:
         """Return whether to give up the model while this number of requests is open."""
+        if self._is_malformed and not self.n_successes and self.n_failures >= FEWEST_FAILURES:
+            return True
         return (
             self.n_failures >= min(FEWEST_FAILURES, 2 * n_open) and self.seconds_without_success >= self.give_up_after
         )
