@@ -60,3 +60,13 @@ def test_a_folder_has_one_lock_which_can_be_taken_again_after_its_release(tmp_pa
     lock.release()
     lock.release()
     FolderLock(tmp_path).release()
+
+
+def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
+    (tmp_path / "mine").write_text("notes of the user")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(StoreError, match=r"its file \.lock is a link"):
+        FolderLock(run)
+    assert (tmp_path / "mine").read_text() == "notes of the user"

@@ -263,6 +263,15 @@ def test_two_writers_and_a_folder_that_cannot_be_made_are_told(tmp_path):
         scorer_files.write_scores(tmp_path, "s", "1", iter(()))
 
 
+def test_scores_are_not_written_through_a_link(tmp_path):
+    run_of(tmp_path / "run", [row()])
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "run" / "scores").symlink_to(tmp_path / "mine")
+    with pytest.raises(StoreError, match="a link"):
+        scorer_files.write_scores(tmp_path / "run", "s", "1", iter(()))
+    assert not list((tmp_path / "mine").iterdir())
+
+
 def test_a_run_that_is_being_sampled_can_be_scored(tmp_path):
     with RunFolder(tmp_path) as run:
         run.append([row("q1")])

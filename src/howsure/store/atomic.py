@@ -59,9 +59,10 @@ class FolderLock:
         import fcntl
 
         try:
-            self._descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            self._descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except OSError as error:
-            raise StoreError(f"{folder}: {error.strerror}; name a folder that can be written") from error
+            why = "its file .lock is a link" if error.errno == errno.ELOOP else error.strerror
+            raise StoreError(f"{folder}: {why}; name a folder that can be written") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -24,6 +24,7 @@ from importlib import metadata
 from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -74,7 +75,7 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the environment variable with the key, not the key itself."""
     generations: int = 1
     """Largest number of generations per question and variant that was requested."""
-    choices: int | None = None
+    choices: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Largest number of generations per request that the endpoint accepts; None while no limit is known."""
     price: dict[str, float] | None = None
     """Dollars per million tokens of prompts and completions, where the experiment states them."""
@@ -256,7 +257,7 @@ def load(path: Path) -> Manifest:
             what = f"its schema version {version} is newer than {VERSION}, the one known here"
             raise StoreError(f"{file}: {what}; upgrade howsure")
         return msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"{file}: damaged ({error}); restore it from a copy, or use another folder") from error
 
 

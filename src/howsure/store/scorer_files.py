@@ -170,6 +170,8 @@ def write_scores(
         _WRITTEN: repr(clock()).encode(),
     }
     schema = parquet_files.build_arrow_schema(table, list(table.types)).with_metadata(about)
+    if folder.is_symlink():
+        raise StoreError(f"{folder}: a link, which may lead out of the run; give a copy of the run folder")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
