@@ -6,6 +6,7 @@ tests of HumanEval would say about plain solutions.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -78,6 +79,10 @@ ESCAPES = {
     "killing the parent": (
         "import os, signal\ndef f(x):\n    for p in (os.getppid(), 1, -1, 0):\n        try: os.kill(p, signal.SIGKILL)\n"
         "        except OSError: pass\n    return 0"
+    ),
+    "outliving the parent": (
+        "import ctypes, os, time\nL = ctypes.CDLL(None)\nL.prctl(1, 0, 0, 0, 0)\nL.setpgid(0, 0)\n"
+        "keep = bytearray(30 << 20)\nos._exit = lambda *a: time.sleep(3600)\ndef f(x): return 0"
     ),
     "tracing the parent": (
         "import ctypes, os\ndef f(x):\n    assert ctypes.CDLL(None).ptrace(16, os.getppid() or 1, 0, 0) == -1\n    return 0"
@@ -271,14 +276,26 @@ def count_descendants():
         found |= more
 
 
+def list_orphans():
+    """Processes of the sandbox that init has taken over."""
+    orphans = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command, state = (folder / "cmdline").read_text(), (folder / "stat").read_text()
+            if "guest_process" in command and state.rpartition(")")[2].split()[1] == "1":
+                orphans.append(folder.name)
+    return orphans
+
+
 def test_no_process_is_left(pool):
     isolation_name = pool._isolation
     before = count_descendants()
     with CodePool(LIMITS, isolation=isolation_name, waiting=1) as own:
-        for name in ("fork bomb", "bomb of programs", "bomb of threads", "killing the parent"):
+        for name in ("outliving the parent", "fork bomb", "bomb of programs", "bomb of threads", "killing the parent"):
             judge(own, ESCAPES[name])
     pool.close()
     assert count_descendants() <= before
+    assert not list_orphans()
 
 
 @pytest.mark.long

@@ -198,6 +198,10 @@ def test_the_filter_refuses_what_reaches_out_and_allows_the_rest():
     assert decide(program, 56, 0x11) == refuse_call  # clone of a process
     assert decide(program, 56, 0x3D0F00) == allow  # clone of a thread
     assert decide(program, 435) == 0x00050026  # clone3 is missing
+    assert decide(program, 109, 0, 0) == refuse_call  # a group of its own
+    assert [decide(program, 157, one, 0) for one in (1, 15)] == [refuse_call, allow]  # outliving its parent, a name
+    asked = [decide(program, 72, 3, one) for one in (8, 10, 15, 1, 3)]  # signals of files for another, flags
+    assert asked == [refuse_call] * 3 + [allow] * 2
     assert decide(program, 234, 1234) == allow
     assert decide(program, 234, 1) == refuse_call
     assert decide(program, 302, 0, 7, 0) == allow

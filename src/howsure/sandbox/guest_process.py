@@ -438,6 +438,7 @@ _DENIED = {
     "process_vm_writev": 311,
     "fork": 57,
     "vfork": 58,
+    "setpgid": 109,
     "unshare": 272,
     "setns": 308,
     "mount": 165,
@@ -485,7 +486,7 @@ _DENIED = {
     "fsopen": 430,
     "setsid": 112,
 }
-_CLONE, _CLONE3, _TGKILL, _PRLIMIT = 56, 435, 234, 302
+_CLONE, _CLONE3, _TGKILL, _PRLIMIT, _PRCTL, _FCNTL = 56, 435, 234, 302, 157, 72
 _ARCHITECTURE, _X32 = 0xC000003E, 0x40000000
 _ALLOW, _REFUSE, _END, _MISSING = 0x7FFF0000, 0x00050001, 0x80000000, 0x00050026
 
@@ -509,6 +510,10 @@ def build_filter(process: int) -> bytes:
     program += [(give, 0, 0, _REFUSE)]
     program += [(equal, 0, 4, _TGKILL), (load, 0, 0, 16), (equal, 0, 1, process), (give, 0, 0, _ALLOW)]
     program += [(give, 0, 0, _REFUSE)]
+    # Its parent's end is its own (PR_SET_PDEATHSIG); no signal of a file goes to another (F_SETOWN, F_SETSIG).
+    program += [(equal, 0, 4, _PRCTL), (load, 0, 0, 16), (equal, 0, 1, 1), (give, 0, 0, _REFUSE), (give, 0, 0, _ALLOW)]
+    program += [(equal, 0, 6, _FCNTL), (load, 0, 0, 24), (equal, 2, 0, 8), (equal, 1, 0, 10), (equal, 0, 1, 15)]
+    program += [(give, 0, 0, _REFUSE), (give, 0, 0, _ALLOW)]
     # The new limit of prlimit64 is its third argument; 0 only reads.
     program += [(equal, 0, 6, _PRLIMIT), (load, 0, 0, 32), (equal, 0, 3, 0), (load, 0, 0, 36), (equal, 0, 1, 0)]
     program += [(give, 0, 0, _ALLOW), (give, 0, 0, _REFUSE)]

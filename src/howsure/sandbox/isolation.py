@@ -252,7 +252,7 @@ while [ "$1" != -- ]; do
 done
 shift
 for name in DEVICES; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/dev/$name"; done
-mount -o remount,ro "$root"
+mount -o remount,bind,ro "$root"
 cd "$root/tmp"
 # chroot needs a capability that setpriv takes away, so it comes first.
 exec chroot "$root" /usr/bin/env -i -C /tmp setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
