@@ -17,7 +17,6 @@ from howsure.benchmarks.question import Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.perturb import check_space, draw_variants, parse_space
 from howsure.perturb.dimensions import BUILT_IN_VALUES, LANGUAGES
-from howsure.scorers.completion_text import extract_text
 from howsure.scorers.numbers import extract_number
 
 PLAIN = {
@@ -173,10 +172,14 @@ def test_what_is_written_in_a_demanded_form_is_read(form, language):
                 assert variant.read(question, completion).answer == letter, (completion, enumerator)
 
 
+def read_whole(text):
+    return " ".join(text.split()).casefold()
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("form", names("answer_form")[1:])
 def test_open_answers_in_a_demanded_form_are_read(form, language):
-    for extract, answers in ((extract_number, ("7", "-3", "12.5")), (extract_text, ("Jane Austen", 'the "Origin"'))):
+    for extract, answers in ((extract_number, ("7", "-3", "12.5")), (read_whole, ("Jane Austen", 'the "Origin"'))):
         base = open_benchmark()
         asked = type(base)(base.name, base.questions, base.prompt, extract)
         spec = {

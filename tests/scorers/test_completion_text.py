@@ -11,7 +11,6 @@ from howsure.benchmarks.question import Prompt, Question
 from howsure.scorers.completion_text import (
     CompletionContext,
     clean_completion,
-    extract_text,
     parse_context,
     split_thoughts,
     write_context,
@@ -136,8 +135,3 @@ def test_the_stored_context_of_a_prompt_is_that_of_the_run():
     stored = parse_context(write_context(context), prompt.messages(question)[-1]["content"])
     assert (stored.stops, stored.language) == (context.stops, "de")
     assert stored.question.startswith("What is 2 + 2?")
-
-
-def test_a_whole_text():
-    assert extract_text("<think>no</think> Yes,  INDEED ") == "yes, indeed"
-    assert extract_text("<think>no") is None

@@ -23,7 +23,7 @@ CITIES = ["Rome", "Paris", "Oslo", "Bern"]
         ("Answer: B, because it is the capital.", (1, "statement")),
         ("The answer is Paris.", (1, "statement")),
         ("The answer is not A but B.", (None, "denied")),
-        ("The answer is perhaps B.", (None, "denied")),
+        ("The answer is perhaps B.", (1, "statement")),
         ("\\boxed{\\text{B}} is what I get.", (1, "statement")),
         ('{"reasoning": "A?", "answer": "B"}', (1, "statement")),
         ("The correct option is **B**, I am sure.", (1, "statement")),

@@ -27,7 +27,6 @@ from howsure.scorers.yes_no import is_yes_or_no, read_yes_no
         ("No one knows.", (None, "none")),
         ("True believers exist.", (None, "none")),
         ("Yes/No", (None, "none")),
-        ("If it had cells, the answer would be yes.", (None, "none")),
         ("", (None, "empty")),
         ("<think>yes", (None, "unfinished")),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from howsure.scorers.language_words import OPTION_NOUNS
@@ -13,14 +13,12 @@ __all__ = ["ChoicePatterns", "build_patterns", "fold_text"]
 
 _LATEX_WORD = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf|boxed)\s?\{([^{}]*)\}")
 _LATEX_SPACE = re.compile(r"\\[,;:! ()\[\]]|\{,\}|\\(?:left|right|displaystyle)\b|~")
-_ESCAPED = re.compile(r"\\([#$%&^~!@])")
 #: First of the characters that stand for labels that are signs.
 PRIVATE = 0xE000
 #: Characters around a choice that do not change it.
 _LOOSE = " \t\n*_`\"'“”‘’$.,;:!?"
 _MARKUP = r"[\s*_\"'`$“”‘’«»「」]*"
 _NOUN = rf"(?:{'|'.join(sorted(OPTION_NOUNS, key=len, reverse=True))})"
-_JOINED = re.compile(r"\b(?:or|and)\b|/")
 #: The end of a phrase that may be the text of a choice.
 _PHRASE_END = re.compile(r"[.!?](?=[*_\"')\]]*(?:\s|$))|[,;]\s|\n|\s[-–—]\s|\s(?=because\b|since\b|as\b)")
 _DENIED_BEFORE = re.compile(
@@ -80,7 +78,7 @@ class ChoicePatterns:
             re.IGNORECASE,
         )
         self._leading = re.compile(
-            rf"(?:[•>#→⇒✅✔*-]+\s+)?{bare}(?:{_MARKUP}[)\]}}.:：,]+|{_MARKUP}\s[-–—]\s|[*_]+\s|\s(?=\())[\s*_:.–—-]*(?P<rest>\S.*)",
+            rf"(?:[•>#→⇒✅✔*-]+\s+)?{bare}(?:{_MARKUP}[)\]}}.:：,]+|{_MARKUP}(?:\s[-–—]\s|--)|[*_]+\s|\s(?=\())[\s*_:.–—-]*(?P<rest>\S.*)",
             re.IGNORECASE | re.DOTALL,
         )
         in_brackets = rf"[(\[]{_MARKUP}(?:{_NOUN}\s+)?(?P<label>{one}){_MARKUP}[)\]]"
@@ -101,7 +99,6 @@ class ChoicePatterns:
         """Return a text in which labels that are signs are private characters, which no pattern takes for markup."""
         if self._symbol is None:
             return text
-        text = _ESCAPED.sub(lambda match: match[1] if match[1] in self._symbols else match[0], text)
         return self._symbol.sub(lambda match: self._symbols[match[0]], text)
 
     def find_index(self, label: str) -> int | None:
@@ -125,7 +122,7 @@ class ChoicePatterns:
         for pattern in (self._leading, self._trailing):
             if part := pattern.fullmatch(phrase):
                 label, rest = self.find_index(part["label"]), self.match_text(part["rest"])
-                if label is not None and (label == rest or (rest is None and self._begins(part["rest"], label))):
+                if label is not None and label == rest:
                     return label, "choice"
                 if label is not None and rest is not None and text is None:
                     return None, "contradiction"
@@ -137,15 +134,6 @@ class ChoicePatterns:
         bare = folded[1:-1].strip(_LOOSE) if folded[:1] in "([" and folded[-1:] in ")]" else folded
         return self.texts.get(folded, self.texts.get(bare))
 
-    def _begins(self, text: str, index: int) -> bool:
-        """Return whether a text is a choice with few words behind it, or a beginning of the choice."""
-        folded = fold_text(text)
-        choice = next((key for key, place in self.texts.items() if place == index), "")
-        more = folded[len(choice) :]
-        is_other = _JOINED.search(more) or self._marked.search(text[len(choice) :])  # "Rome (B) Paris"
-        is_little_more = folded.startswith(choice[:24]) and len(more) <= 24 and not is_other
-        return bool(choice) and (is_little_more or (len(folded) > 8 and choice.startswith(folded)))
-
     def read_start(self, text: str, *, expects_label: bool) -> int | None:
         """Return the index of the choice that a text begins with: a marked label, or a choice before an end."""
         match = self._definite.match(text)
@@ -154,11 +142,6 @@ class ChoicePatterns:
         phrase = _PHRASE_END.split(text[: self.longest], maxsplit=1)[0]
         place, _ = self.read_phrase(phrase, expects_label=expects_label)
         return place if place is not None and len(fold_text(phrase)) > 1 else None
-
-    def find_leading(self, line: str) -> int | None:
-        """Return the index of the marked label that a line starts with: "B) ...", "(B) ...", "B. ..."."""
-        match = self._leading.match(line)
-        return self.find_index(match["label"]) if match else None
 
     def find_marked(self, text: str, *, is_definite: bool = False) -> set[int]:
         """Return the indices of labels that stand out of a text and are not denied.
@@ -185,31 +168,13 @@ class ChoicePatterns:
         for choice in self._longest_first:
             if choice not in rest or (len(choice) < 3 and choice in self._folded_indices):
                 continue
-            for start in reversed(list(_find_words(choice, rest))):
+            is_spaced = not "\u3040" <= choice[0] <= "\u9fff"
+            pattern = rf"(?<![\w.,/-]){re.escape(choice)}(?![\w%°^])(?![.,/]\d)" if is_spaced else re.escape(choice)
+            for start in reversed([match.start() for match in re.finditer(pattern, rest)]):
                 if not _DENIED_BEFORE.search(rest, max(0, start - 40), start):
                     places.add(self.texts[choice])
                 rest = f"{rest[:start]}{' ' * len(choice)}{rest[start + len(choice) :]}"
         return places
-
-
-def _find_words(choice: str, text: str) -> Iterator[int]:
-    """Yield the places of a choice in a text where it is no part of a longer word or number."""
-    is_spaced = not "\u3040" <= choice[0] <= "\u9fff"
-    start = text.find(choice)
-    while start >= 0:
-        end = start + len(choice)
-        before, after = text[max(0, start - 2) : start], text[end : end + 2]
-        is_part = is_spaced and (
-            before[-1:].isalnum()
-            or after[:1].isalnum()
-            or (before[-1:] in {".", ",", "-", "−", "/"} and before[:1].isdigit())
-            or (before[-1:] in {"-", "−"} and choice[0].isdigit())
-            or (after[:1] in {".", ",", "/"} and after[1:].isdigit())
-            or after[:1] in {"%", "°", "^"}
-        )
-        if not is_part:
-            yield start
-        start = text.find(choice, end)
 
 
 @lru_cache(maxsize=2048)

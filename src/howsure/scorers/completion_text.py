@@ -30,7 +30,6 @@ __all__ = [
     "SplitText",
     "accept_context",
     "clean_completion",
-    "extract_text",
     "find_stops",
     "parse_context",
     "share_context",
@@ -188,25 +187,8 @@ def _find_own_question(text: str, places: Sequence[tuple[int, int]], question: s
     return 0
 
 
-def extract_text(text: str, *, context: CompletionContext | None = None) -> str | None:
-    """Return a completion in lower case and with single spaces; None when it is empty.
-
-    >>> extract_text("  Yes,  INDEED ")
-    'yes, indeed'
-    """
-    return " ".join(clean_completion(text, context)[0].split()).casefold() or None
-
-
-@lru_cache(maxsize=1024)
-def share_context(
-    question: str, choices: tuple[str, ...], truncated: bool, stops: tuple[str, ...], language: str
-) -> CompletionContext:
-    """Return the context with these parts, which is one object for all completions of a question.
-
-    >>> share_context("1 + 1?", (), False, (), "en") is share_context("1 + 1?", (), False, (), "en")
-    True
-    """
-    return CompletionContext(question, choices, truncated, stops, language)
+#: The context with these parts, which is one object for all completions of a question.
+share_context = lru_cache(maxsize=1024)(CompletionContext)
 
 
 class ContextExtractor(Protocol):
@@ -227,14 +209,7 @@ def accept_context(extract: Callable[[str], str | None]) -> ContextExtractor:
         takes_context = "context" in inspect.signature(extract).parameters
     except (TypeError, ValueError):  # a function of another language has no signature
         takes_context = False
-    if takes_context:
-        return cast("ContextExtractor", extract)
-
-    def extract_without_context(text: str, /, *, context: CompletionContext | None = None) -> str | None:
-        del context
-        return extract(text)
-
-    return extract_without_context
+    return cast("ContextExtractor", extract) if takes_context else lambda text, **_: extract(text)
 
 
 def find_stops(marker: str) -> tuple[str, ...]:

@@ -35,7 +35,6 @@ LONGEST_LINE, MOST_BARE = 2000, 15
 NEAR = 1500
 #: Reasons for which a phrase gives no choice although it names one.
 _CONFLICTS = ("ambiguous", "contradiction")
-_REASON = re.compile(r"\b(?:because|since|as|given|where|which|with)\b")
 _NONE = re.compile(
     r"\b(?:none|neither|no (?:option|choice|answer|correct)|not (?:listed|given|among))\b", re.IGNORECASE
 )
@@ -45,7 +44,6 @@ _DOUBTED = re.compile(
     r"|n['’]t\b|\?",
     re.IGNORECASE,
 )
-_HEDGED = re.compile(r"\b(?:perhaps|maybe|possibly|unclear|depends|unknown)\b", re.IGNORECASE)
 _NEXT_SENTENCE = re.compile(r"\w[.!?]\s+\S")
 _DENIED = re.compile(r"\b(?:not?|never|nor|but|however|although|false|except|out)\b", re.IGNORECASE)
 # The verb of a sentence that gives an answer, and what may stand between it and the answer.
@@ -167,17 +165,14 @@ def _read_statement(
 ) -> tuple[int | None, str]:
     """Return the choice that an explicit statement names, and the rule; or None and the reason."""
     stated = remove_latex(statement.text).strip()
-    is_denied = stated.startswith("not ") or _HEDGED.search(stated) is not None
-    claim = _REASON.split(stated, maxsplit=1)[0].rstrip(" ,;:")
+    is_denied = stated.startswith("not ")
     line = "" if is_denied else remove_latex(read_line(text, statement.content))
-    for phrase in filter(None, dict.fromkeys((line, stated, claim))):
+    for phrase in filter(None, (line, stated)):
         place, why = patterns.read_phrase(phrase, expects_label=expects_label)
         if place is not None or why in _CONFLICTS:
             return place, "statement" if place is not None else why
-    leading = patterns.find_leading(claim)
-    named = patterns.find_marked(claim)
-    named = named or ({leading} if leading is not None else patterns.find_texts(claim))
-    if len(named) == 1 and not _HEDGED.search(stated):
+    named = patterns.find_marked(stated) or patterns.find_texts(stated)
+    if len(named) == 1:
         return named.pop(), "statement"
     if len(named) > 1:
         return None, "several"

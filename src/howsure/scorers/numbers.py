@@ -22,6 +22,7 @@ from howsure.scorers.numerals import (
     parse_words,
     rewrite_numerals,
 )
+from howsure.scorers.open_answers import is_refusal
 from howsure.scorers.statements import find_statements, split_sentences
 
 __all__ = ["canonical_number", "extract_number", "read_number"]
@@ -31,12 +32,6 @@ _EQUALS = re.compile(r"=|≈|\\approx|\bequals\b")
 # "18 (6 for each)": what follows in brackets is a remark.
 _BRACKETS = re.compile(r"(?<=[\w%$*}])\s*\([^()]*\)?")
 _DENIED = re.compile(r"\b(?:not|no longer|isn['’]t)\s*$", re.IGNORECASE)
-_REFUSED = re.compile(
-    r"\b(?:cannot|can['’]t|can not|unable to|not possible to|impossible to|not enough|no information|sorry)\b",
-    re.IGNORECASE,
-)
-_SORRY = re.compile(r"\bI(?:['’]m| am) sorry\b|\bI (?:can['’]t|cannot|do(?: not|n['’]t) know)\b|\bSorry,")
-_EITHER = re.compile(r"\bor\b|±")
 #: Numbers that are dates where a sentence has another number: "34 goals from 2012 to 2019".
 _YEARS = frozenset(map(Fraction, range(1900, 2100)))
 #: Most sentences of a text without a calculation that answers in its first sentence.
@@ -83,7 +78,7 @@ def _read_statement(text: str, context: CompletionContext) -> tuple[Fraction | N
 
 def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, str]:
     """Return the value of the last sentence with a number, or of the first one of a short text; or None and why."""
-    if _SORRY.search(text):
+    if is_refusal(text):
         return None, "refused"
     sentences = split_sentences(text)
     value, why = _read_first(sentences[:-3:-1], context.language)
@@ -96,7 +91,7 @@ def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, s
 def _read_first(sentences: Sequence[str], language: str) -> tuple[Fraction | None, str]:
     """Return the value of the first of some sentences that has a number; or None and the reason."""
     for sentence in sentences:
-        if _REFUSED.search(sentence) or sentence.endswith("?"):
+        if sentence.endswith("?"):
             return None, "refused"
         value, why = _read_phrase(sentence, language, is_sentence=True)
         if value is not None or why != "none":
@@ -118,7 +113,7 @@ def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tu
     if language.lower()[:2] in DECIMAL_COMMA:
         phrase = convert_decimal_commas(phrase)
     written = rewrite_numerals(phrase)
-    if (equals := list(_EQUALS.finditer(written))) and not _EITHER.search(written[equals[0].end() :]):
+    if equals := list(_EQUALS.finditer(written)):
         behind = written[equals[-1].end() :]
         written = behind if _DIGIT.search(behind) else written
     numbers = list(find_numbers(written))

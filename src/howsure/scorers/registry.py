@@ -99,7 +99,7 @@ def _build_numeric_scorer(spec: str, _: str) -> Scorer:
         answer, rule = read_number(completion, item.context)
         return ScoredAnswer(float(answer == _parse_number(item.target)), answer, rule)
 
-    return Scorer(spec, hash_code("scorers.numbers", "scorers.numerals"), score)
+    return Scorer(spec, hash_code("scorers.numbers", "scorers.numerals", "scorers.open_answers"), score)
 
 
 @lru_cache(maxsize=4096)

@@ -22,7 +22,7 @@ LONGEST = 400
 NEAR = (80, 400)
 
 _GAP = r"[\s*_\"'”’)]{0,4}"
-_BE = r"\b(?:is|are|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be|(?P<not>is[ ]?n['’]t))\b"
+_BE = r"\b(?:is|are|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be)\b"
 # "answer" and a verb, with at most "to/for/of ..." or a parenthesis between: "To answer this, note that ..." is none.
 _MARKER = re.compile(
     rf"""
@@ -38,7 +38,7 @@ _MARKER = re.compile(
       {_GAP} (?: (?P<field>(?<=")[:]) | [:=] | {_BE})
     | \b(?:correct|right|best|chosen|suitable|closest|appropriate|likely|accurate)[ ]
       (?:answer[ ])?(?:option|choice|alternative|statement)\b (?:[ ][\w'’]{{1,20}}){{0,5}}?
-      {_GAP} (?: [:=] | {_BE.replace("<not>", "<not2>")})
+      {_GAP} (?: [:=] | {_BE})
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
@@ -66,11 +66,8 @@ def _compile_foreign() -> tuple[tuple[str, ...], re.Pattern[str]]:
 
 
 _ASCII_NOUNS, _FOREIGN = _compile_foreign()
-# "I do not think the answer is B", "if they had cells, the answer would be yes": what is not stated.
-_SUPPOSED = re.compile(
-    r"(?:(?:\bnot|n['’]t)\s(?:think|believe|say|sure|agree)|\b(?:whether|doubt\w*)\b)[^.!?,\n]{0,40}$", re.IGNORECASE
-)
-_CONDITION = re.compile(r"\b(?:if|unless)\b[^.!?\n]{0,80}$", re.IGNORECASE)
+# "I do not think the answer is B": what is not stated.
+_SUPPOSED = re.compile(r"(?:(?:\bnot|n['’]t)\s(?:think|believe|say|sure)|\bwhether)\b[^.!?,\n]{0,40}$", re.IGNORECASE)
 # What has none of these characters states nothing: "The answer is ...".
 _CONTENT = re.compile(r"[^\s.…*_\"'`$:=\\-]")
 # The value of a field in JSON: a text in quotes, or what stands before the next field.
@@ -90,14 +87,12 @@ class Statement(NamedTuple):
     text: str
     start: int
     content: int
-    is_cut: bool
-    """Whether the completion ends within it: a bracket or a formula is still open."""
 
 
 def find_statement(text: str) -> str | None:
     r"""Return the text of the last explicit statement, without its marker; None when there is no statement.
 
-    A statement without content, or one that was cut, does not count if there is another before it.
+    A statement without content, or a box that is cut, does not count.
 
     >>> find_statement("First 3 + 4. So the answer is 7 eggs. Well done!")
     '7 eggs'
@@ -111,7 +106,7 @@ def find_statement(text: str) -> str | None:
 
 
 def find_statements(text: str) -> Iterator[Statement]:
-    """Yield the explicit statements of a text that have content and are not cut, the last one first.
+    """Yield the explicit statements of a text that have content, the last one first.
 
     Statements are searched in the end of the text first, because nearly all texts state their answer there.
     """
@@ -120,7 +115,7 @@ def find_statements(text: str) -> Iterator[Statement]:
         markers = [marker for marker in _find_markers(text, start) if marker.start() < first]
         for marker in reversed(markers):
             statement = _read_statement(text, marker)
-            if _CONTENT.search(statement.text) and not statement.is_cut:
+            if statement is not None and _CONTENT.search(statement.text):
                 yield statement
         first = markers[0].start() if markers else first
 
@@ -136,29 +131,25 @@ def _find_markers(text: str, start: int) -> list[re.Match[str]]:
 
 
 def _is_no_marker(text: str, marker: re.Match[str]) -> bool:
-    """Return whether words are a heading of markdown, or suppose an answer."""
+    """Return whether hashes are a heading of markdown, or words suppose an answer."""
     if marker["hashes"]:
         return _HEADING.match(text, marker.end(), marker.end() + LONGEST) is not None
-    before = text[max(0, marker.start() - 100) : marker.start()]
-    return _SUPPOSED.search(before) is not None or ("would" in marker[0] and _CONDITION.search(before) is not None)
+    return _SUPPOSED.search(text, max(0, marker.start() - 60), marker.start()) is not None
 
 
-def _read_statement(text: str, marker: re.Match[str]) -> Statement:
-    """Return the statement after a marker."""
+def _read_statement(text: str, marker: re.Match[str]) -> Statement | None:
+    """Return the statement after a marker; None for a box that the end of the text cuts."""
     start, content = marker.start(), marker.end()
     groups = marker.groupdict()
     rest = _text_after(text, content)
-    is_end = content + len(rest) == len(text)
     if groups.get("box"):
         stated = _box_content(rest)
-        return Statement(stated, start, content, is_end and len(stated) == len(rest))
+        is_cut = content + len(stated) == len(text)
+        return None if is_cut else Statement(stated, start, content)
     if groups.get("field") and (value := _JSON_VALUE.match(rest)):
         stated = value["text"] if value["text"] is not None else value["bare"]
-        return Statement(stated.replace('\\"', '"').replace("\\\\", "\\"), start, content, is_cut=False)
-    stated = _first_sentence(rest)
-    is_denied = bool(groups.get("not") or groups.get("not2"))
-    is_cut = is_end and rest.endswith(stated) and _is_open(stated)
-    return Statement(f"not {stated}" if is_denied else stated, start, content, is_cut)
+        return Statement(stated.replace('\\"', '"').replace("\\\\", "\\"), start, content)
+    return Statement(_first_sentence(rest), start, content)
 
 
 def read_line(text: str, start: int) -> str:
@@ -188,13 +179,6 @@ def _first_sentence(rest: str) -> str:
     rest = _BEFORE.sub("", rest, count=1)
     end = _SENTENCE_END.search(rest)
     return (rest[: end.start()] if end else rest).strip()
-
-
-def _is_open(text: str) -> bool:
-    """Return whether a text opens more brackets than it closes, or a formula that it does not close."""
-    opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))  # (0, 1] is closed
-    dollars = text.count("$") - text.count("\\$")
-    return opened > closed or (dollars % 2 == 1 and re.search(r"\$[ ]?-?\d", text) is None)
 
 
 def _box_content(rest: str) -> str:
