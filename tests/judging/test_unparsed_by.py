@@ -18,6 +18,7 @@ from howsure.sample.judge_config import parse_judge
 from howsure.sample.yaml_source import YamlSource
 from howsure.store import scorer_files
 from howsure.store.responses import iterate_rows
+from howsure.store.scorer_files import OWN_SCORES
 
 pytestmark = pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 
@@ -58,7 +59,7 @@ def write_run(path):
     return run_of(path, rows, prompts=[("b", q, "default", prompt, "18", None) for q in ROWS])
 
 
-def judge(path, unparsed_of=judge_run.STORED, template="correct"):
+def judge(path, unparsed_of=OWN_SCORES, template="correct"):
     scripted = ScriptedJudge()
     config = parse_judge(YamlSource(f"{{model: simulated/large, template: {template}}}", "judge.yaml"))
     code, scorer = judge_run.judge_folder(
@@ -73,9 +74,9 @@ def test_only_unparsed_completions_are_judged(tmp_path):
     run = write_run(tmp_path / "run")
     scripted, scorer = judge(run)
     assert sorted(scripted.shown) == sorted(ROWS[q][0] for q in ("q3", "q4", "q5", "q6"))
-    assert scorer.startswith("stored+judge:correct@")
+    assert scorer.startswith("run+judge:correct@")
     with noted() as notes:
-        [cells] = hs.read(run, scorer="stored+judge:correct").cells()
+        [cells] = hs.read(run, scorer="run+judge:correct").cells()
     assert dict(zip(cells.questions, cells.total[0].tolist(), strict=True)) == {
         "q1": 1,
         "q2": 0,
@@ -114,14 +115,14 @@ def test_unparsed_by_another_scorer(tmp_path):
     assert "Answer: 7" in scripted.shown
     assert len(scripted.shown) == int(before.unparsed.sum()) == 5
     assert scorer.startswith(f"{name}+judge:correct@")
-    code, again, _, _ = judge_sources(hs.read(run), config, None, unparsed_of=name)
-    assert (code, again) == (0, scorer)
+    code, _, again = judge_sources(hs.read(run), config, None, unparsed_of=name)
+    assert (code, again) == (0, {run: scorer})
 
 
 def test_refusals(tmp_path):
     """Nothing to read, and a judge of pairs."""
     run = run_of(tmp_path / "run", [response(completion="18", score=1.0, answer="18")])
-    with pytest.raises(InputError, match="no completion is unparsed by stored"):
+    with pytest.raises(InputError, match="no completion is unparsed by run"):
         judge(run)
     table = run_of(tmp_path / "table", [response(completion="18", score=0.0)])
     with pytest.raises(InputError, match="does not keep what was read"):
@@ -135,6 +136,9 @@ def test_it_judges_what_the_newest_scorer_could_not_read(tmp_path):
     hs.rescore(run, "regex:no such text (x)")
     _, scorer = judge(run)
     assert scorer.startswith("regex:no such text (x)+judge:correct@")
+    with noted() as notes:
+        hs.read(run).cells()
+    assert {"newest-scores", "judge-read-unparsed"} <= {note.code for note in notes}
 
 
 def test_command(tmp_path, capsys):
@@ -146,9 +150,9 @@ def test_command(tmp_path, capsys):
     (tmp_path / "judge.yaml").write_text("model: simulated/xlarge\n")
     arguments = ["rescore", str(run), "--unparsed-by", str(tmp_path / "judge.yaml")]
     cli.main(arguments, standalone_mode=False)
-    assert "--scorer stored+judge:correct" in capsys.readouterr().out
+    assert "--scorer run+judge:correct" in capsys.readouterr().out
     assert hs.score(hs.read(run, scorer="run"))["score"].tolist() == [0.75]
-    [cells] = hs.read(run, scorer="stored+judge:correct").cells()
+    [cells] = hs.read(run, scorer="run+judge:correct").cells()
     assert (cells.total[0, :3].tolist(), int(cells.unparsed.sum()), int(cells.n.sum())) == ([1, 1, 1], 0, 4)
     with pytest.raises(InputError, match="give either"):
         cli.main([*arguments, "--judge", str(tmp_path / "judge.yaml")], standalone_mode=False)

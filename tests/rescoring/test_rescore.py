@@ -12,6 +12,7 @@ from helpers.scored_runs import response, run_of
 
 import howsure as hs
 from howsure.benchmarks.question import Benchmark, Prompt, Question
+from howsure.cli import cli
 from howsure.errors import HowsureWarning, InputError, StoreError, UnknownNameError
 from howsure.rescoring.rescore import choose_scorer, rescore
 from howsure.scorers import patterns
@@ -318,3 +319,15 @@ def test_a_rescored_folder_is_read_with_its_newest_scores_row_by_row(tmp_path):
     with pytest.warns(HowsureWarning, match="regex"):
         assert hs.score(path)["score"].tolist() == [0.5]
     assert hs.score(hs.read(path, scorer="run"))["score"].tolist() == [0.5]
+
+
+def test_each_folder_is_named_with_its_own_scorer(tmp_path, capsys):
+    targets = {"numbers": "18", "names": "Paris"}
+    folders = {
+        name: run_of(tmp_path / name, [response(completion=target, target=target)]) for name, target in targets.items()
+    }
+    cli.main(["rescore", *map(str, folders.values())], standalone_mode=False)
+    out, err = capsys.readouterr()
+    for name, scorer in (("numbers", "numeric"), ("names", "contains")):
+        assert f"{folders[name]}: scored by {scorer}" in err
+        assert f"howsure score {folders[name]} --scorer {scorer} reads" in out

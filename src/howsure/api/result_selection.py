@@ -21,7 +21,7 @@ from howsure.review.verdicts import Decision
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
-from howsure.store.scorer_files import read_name_and_time
+from howsure.store.scorer_files import read_name_and_time, split_name
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
@@ -174,7 +174,7 @@ def _find_correction_time(sources: Sequence[Source]) -> str:
         if not isinstance(source, RunSource) or source.scorer is None:
             return ""
         name, written = read_name_and_time(source.path, source.scorer)
-        if not name.partition("@")[0].endswith("+corrected"):
+        if not split_name(name)[0].endswith("+corrected"):
             return ""
         times.append(verdicts.moment(written))
     return min(times, default="")

@@ -38,6 +38,7 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.rows.mapping import Shape
+from howsure.store.scorer_files import OWN_SCORES, split_name
 
 
 @click.command()
@@ -214,8 +215,8 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
 @click.option(
     "--scorer",
     metavar="SCORER",
-    help="numeric, choice[:KIND], contains, normalised, f1, list, yes-no, exact, maths, regex:PATTERN, ... or own. "
-    "Default: what the targets ask for.",
+    help="choice, numeric, contains, yes-no, maths, list, regex:PATTERN, own or another (docs/answers.md). "
+    "Default: by the targets: choice, numeric, yes-no or contains.",
 )
 @click.option("-o", "--output", type=PATH, help="Of logs: the run folder that they are converted to first.")
 @click.option(
@@ -282,29 +283,24 @@ def rescore(
         result, folders = conversion.rescore_sources(
             inputs.results, scorer, output, level=level, base=base, find_targets=find_targets
         )
-        if scorer is None:
-            scorer = str(result["scorer"][0]).partition("@")[0].removesuffix("+corrected")
-            print(f"howsure: scored by {scorer}, for the targets of the run", file=sys.stderr)
-        scorer += "" if override is None else "+corrected"
+        for folder, name in folders.items() if scorer is None else ():
+            print(f"howsure: {folder}: scored by {split_name(name)[0]}, for its targets", file=sys.stderr)
     if (file := judge or unparsed_by) is not None:
-        from howsure.judging.judge_run import STORED
         from howsure.results.evaluations import read
         from howsure.sample.judge_config import load_judge
 
-        code, name, result, folders = conversion.judge_sources(
-            inputs.results if scorer is None else read(folders),
+        code, result, folders = conversion.judge_sources(
+            inputs.results if scorer is None else read(list(folders)),
             load_judge(file),
             output if scorer is None else None,
-            unparsed_of=None if judge else scorer or STORED,
+            unparsed_of=None if judge else scorer or OWN_SCORES,
             retry=retry is not None,
             level=level,
         )
-        scorer = name.partition("@")[0]
-    assert scorer is not None
     if result.parts:
         print_result(result.of("disagreements") if each else result, form)
-    for folder in folders if form in TEXT_FORMATS else ():
-        command = shlex.join(["howsure", "score", str(folder), "--scorer", scorer])
+    for folder, name in folders.items() if form in TEXT_FORMATS else ():
+        command = shlex.join(["howsure", "score", str(folder), "--scorer", split_name(name)[0]])
         print(f"{folder}: {command} reads these scores")
     if code:
         sys.exit(code)

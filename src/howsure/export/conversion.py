@@ -117,7 +117,7 @@ def rescore_sources(
     level: float = 0.95,
     base: Path | None = None,
     find_targets: Callable[[Path], Mapping[tuple[str, str], str]] | None = None,
-) -> tuple[Results, list[Path]]:
+) -> tuple[Results, dict[Path, str]]:
     """Score the completions of run folders and logs again.
 
     Parameters
@@ -140,20 +140,23 @@ def rescore_sources(
     results
         An `Agreement` for each run folder and benchmark.
     folders
-        The run folders with the new scores.
+        The run folders with the new scores, each with their scorer as NAME@VERSION.
 
     Raises
     ------
     InputError
         When there are logs and no output, or as `scorers.rescoring.rescore`.
     """
-    folders, is_new = _convert_to_folders(results, output, "completion", "target")
+    paths, is_new = _convert_to_folders(results, output, "completion", "target")
     parts: list[Result] = []
-    for path in folders:
+    folders: dict[Path, str] = {}
+    for path in paths:
         with _removed_on_failure(path if is_new and path == output else None):
             targets = None if find_targets is None else find_targets(path)
             name = choose_scorer(path) if scorer is None else scorer
-            parts += rescore(path, name, level=level, base=base, targets=targets).parts
+            scored = rescore(path, name, level=level, base=base, targets=targets)
+        folders[path] = str(scored["scorer"][0])
+        parts += scored.parts
     return Agreements(tuple(parts)), folders
 
 
@@ -165,7 +168,7 @@ def judge_sources(
     unparsed_of: str | None = None,
     retry: bool = False,
     level: float = 0.95,
-) -> tuple[int, str, Results, list[Path]]:
+) -> tuple[int, Results, dict[Path, str]]:
     """Let a model judge the completions of run folders and logs.
 
     Parameters
@@ -181,8 +184,8 @@ def judge_sources(
 
     Returns
     -------
-    code, scorer
-        The exit code, and the name of the scorer whose scores were written.
+    code
+        The exit code.
     results, folders
         As for `rescore_sources`.
 
@@ -195,18 +198,18 @@ def judge_sources(
     from howsure.sample.experiment import BudgetConfig
 
     check_judge(judge, BudgetConfig())
-    folders, is_new = _convert_to_folders(results, output, "completion")
+    paths, is_new = _convert_to_folders(results, output, "completion")
     parts: list[Result] = []
-    code, scorer = 0, ""
-    for path in folders:
+    code, folders = 0, dict[Path, str]()
+    for path in paths:
         with _removed_on_failure(path if is_new and path == output else None):
-            one, scorer = judge_folder(
+            one, folders[path] = judge_folder(
                 path, judge, BudgetConfig(), is_default=False, unparsed_of=unparsed_of, retry=retry
             )
         code = max(code, one)
         if one != INTERRUPTED:
-            parts += compare_scores(path, scorer, level=level).parts
-    return code, scorer, Agreements(tuple(parts)), folders
+            parts += compare_scores(path, folders[path], level=level).parts
+    return code, Agreements(tuple(parts)), folders
 
 
 def _convert_to_folders(results: Evaluations, output: Path | None, *texts: str) -> tuple[list[Path], bool]:

@@ -47,7 +47,7 @@ from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store import manifest, responses, scorer_files
 from howsure.store.atomic import replace_file
 from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, CompletionKey, Response, has_scoring_error
-from howsure.store.scorer_files import RescoredRow
+from howsure.store.scorer_files import OWN_SCORES, RescoredRow, split_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,8 +80,6 @@ __all__ = [
 ]
 
 FOLDER = "judges"
-#: The scores in the rows of a run folder, where a judge reads only what is unparsed by them.
-STORED = "stored"
 COMPLETIONS = "completions.parquet"
 #: Number of replies without a readable verdict, the first ones, after which a judge is stopped.
 N_UNREADABLE = 20
@@ -122,7 +120,7 @@ class JudgedRun:
     models: tuple[str, str] | None = None
     """The two models of a pairwise judge."""
     unparsed_of: str | None = None
-    """Scorer whose unparsed completions alone are judged: NAME@VERSION, or `STORED`; None judges all completions."""
+    """Scorer whose unparsed completions alone are judged: NAME@VERSION, or `OWN_SCORES`; None judges all."""
 
     @property
     def version(self) -> str:
@@ -145,17 +143,17 @@ class JudgedRun:
     def scorer(self) -> str:
         """The name of the scorer whose scores come from these verdicts."""
         name = f"judge:{self.judge.name}"
-        return name if self.unparsed_of is None else f"{self.unparsed_of.partition('@')[0]}+{name}"
+        return name if self.unparsed_of is None else f"{split_name(self.unparsed_of)[0]}+{name}"
 
     @property
     def column(self) -> str:
         """The scorer with its version: that of the judge, behind that of the scorer whose other scores are kept."""
-        of_scores = (self.unparsed_of or "").partition("@")[2]
+        _, of_scores = split_name(self.unparsed_of or "")
         return f"{self.scorer}@{of_scores}{'-' * bool(of_scores)}{self.version}"
 
     def stream(self, path: Path, columns: Sequence[str]) -> Iterator[Response]:
         """Yield the rows of the run folder, with the scores beside which the judge's stand."""
-        own = self.unparsed_of in {None, STORED}
+        own = self.unparsed_of in {None, OWN_SCORES}
         names = [*KEY, *columns]
         batches = responses.stream(path, names) if own else scorer_files.stream_rows(path, names, str(self.unparsed_of))
         return responses.iterate_rows(batches)
@@ -222,7 +220,7 @@ def build_units(path: Path, judge: JudgeConfig, unparsed_of: str | None = None) 
         unit = _build_unit(run, text, reference, {"completion": completion}, is_simulated=is_simulated)
         run.units.setdefault(unit.id, unit)
         run.unit_of[key] = (unit.id,)
-    if unparsed_of == STORED and not any(row.answer is not None for row in run.stream(path, ["answer"])):
+    if unparsed_of == OWN_SCORES and not any(row.answer is not None for row in run.stream(path, ["answer"])):
         remedy = "add --scorer, such as --scorer contains, whose unread answers the judge then reads"
         raise InputError("the folder does not keep what was read as answers", where=str(path), remedy=remedy)
     if not run.units:
@@ -538,7 +536,7 @@ def find_judge(path: Path, scorer: str) -> JudgeFolder:
     """
     each = [JudgeFolder(folder, read_completions(folder)[0]) for folder in find_judge_folders(path)]
     for one in each:
-        if scorer in {one.judge.scorer, one.judge.scorer.partition("@")[0]}:
+        if scorer in {one.judge.scorer, split_name(one.judge.scorer)[0]}:
             return one
     raise UnknownNameError("judge", scorer, [one.judge.scorer for one in each], where=str(path))
 
@@ -583,16 +581,16 @@ def judge_folder(
     is_default
         Whether its scores become those of the run.
     unparsed_of
-        Scorer whose unparsed completions alone are judged; all others keep its scores. `STORED` means the scores that
-        were written last, or those of the run.
+        Scorer whose unparsed completions alone are judged; all others keep its scores. `OWN_SCORES` means the scores
+        that were written last, or those of the run.
     retry
         Ask again for verdicts that failed in earlier sessions: those of failed requests, and those that cannot be read.
     stream, lines, open_model
         As for `sample.run.run_experiment`.
     """
-    if unparsed_of == STORED:  # the newest scores by no judge, which other commands read too
-        unparsed_of = next((name for name in scorer_files.list_scorers(path) if "judge:" not in name), STORED)
-    if unparsed_of not in {None, STORED}:
+    if unparsed_of == OWN_SCORES:  # the newest scores by no judge, which other commands read too
+        unparsed_of = next((name for name in scorer_files.list_scorers(path) if "judge:" not in name), OWN_SCORES)
+    if unparsed_of not in {None, OWN_SCORES}:
         unparsed_of, _ = scorer_files.read_name_and_time(path, unparsed_of)
     run = build_units(path, judge, unparsed_of)
     folder = name_judge_folder(path, run)

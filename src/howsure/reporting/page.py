@@ -25,6 +25,7 @@ from howsure.reporting.sections.question_browser import TextLimits
 from howsure.stats.comparisons import POWER
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.store.atomic import replace_file
+from howsure.store.scorer_files import split_name
 
 #: Heading and meaning of every column of every table.
 _COLUMNS = glossary.list_report_columns()
@@ -205,7 +206,7 @@ def _list_scorers(manifests: Sequence[Mapping[str, object]], benchmark: str) -> 
         scored = manifest.get("scored")
         if not isinstance(scored, Mapping) or not names_benchmark(manifest, benchmark):
             continue
-        scorers.add(str(scored.get("by")).rpartition("@")[0])
+        scorers.add(split_name(str(scored.get("by")))[0])
         counts = (scored.get("replaced_targets") or {}).get(benchmark)
         if counts and counts["n_replaced"]:
             targets.add(f"{counts['n_replaced']:,} of {counts['n_questions']:,}")

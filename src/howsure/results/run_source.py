@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["RunSource", "has_answers", "is_judged", "list_judged_sources"]
 
 _COLUMNS = (*KEY, "score", "answer", "created")
-#: Name under which the own scores of a run are read, where others are newer.
-OWN_SCORES = "run"
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"
 #: Largest number of models that a note names.
@@ -85,12 +83,16 @@ class RunSource:
             benchmark: {self.labels.get(label, label): plan for label, plan in plans.items()}
             for benchmark, plans in manifest.load_plans(path).items()
         }
-        self.scorer = self._find_default_scorer() if scorer is None else None if scorer == OWN_SCORES else scorer
+        self.scorer = self._find_default_scorer() if scorer is None else scorer
+        if scorer == scorer_files.OWN_SCORES:
+            self.scorer = None
         self.notes = self._read_notes()
-        if self.scorer is not None and self.scorer.startswith("judge:"):
+        is_newest = self.scorer == scorer_files.NEWEST
+        name = scorer_files.find_newest(path) if is_newest else self.scorer
+        if name is not None and name.startswith("judge:"):
             self._note(Note("judge-opinion"))
-        elif self.scorer is not None and "+judge:" in self.scorer:
-            self._note(Note("judge-read-unparsed", facts={"scorer": self.scorer.partition("@")[0]}))
+        elif name is not None and "+judge:" in name:
+            self._note(Note("judge-read-unparsed", facts={"scorer": scorer_files.split_name(name)[0]}))
         self.fault: InputError | None = None
 
     def cells(self) -> list[Cells]:
@@ -190,7 +192,7 @@ class RunSource:
         scorers = scorer_files.list_scorers(self.path)
         if not scorers:
             return "howsure rescore gives scores"
-        name = scorers[0].rpartition("@")[0]
+        name, _ = scorer_files.split_name(scorers[0])
         return f"--scorer {name} reads the scores that howsure rescore gave"
 
     def read_rows(self, names: Sequence[str]) -> Iterator[pa.Table]:

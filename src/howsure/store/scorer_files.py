@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FOLDER",
     "NEWEST",
+    "OWN_SCORES",
     "UNSCORED",
     "ReplacedTargets",
     "RescoredRow",
@@ -45,6 +46,7 @@ __all__ = [
     "list_scorers",
     "read_name_and_time",
     "read_replaced_targets",
+    "split_name",
     "stream_rows",
     "write_scores",
 ]
@@ -53,6 +55,8 @@ FOLDER = "scores"
 #: Name under which `stream_rows` gives the scores that a scorer other than a judge wrote last, and the own score of a
 #: row that has none of these.
 NEWEST = "newest"
+#: Name of the scores in the rows of a run, where others are newer.
+OWN_SCORES = "run"
 
 #: Rows that are in memory while a file is written; each is its key and a few short texts.
 _ROWS = 16_384
@@ -199,6 +203,16 @@ def write_scores(
 def list_scorers(path: Path) -> list[str]:
     """Return the scorers of a run folder as NAME@VERSION, the one that was written last first."""
     return [file.name for file in _find_files(path)]
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Return the name and the version of a scorer; the version is empty where the name has none.
+
+    >>> split_name("regex:@(x)@1f0c"), split_name("numeric")
+    (('regex:@(x)', '1f0c'), ('numeric', ''))
+    """
+    scorer, _, version = name.rpartition("@")
+    return (scorer, version) if scorer else (name, "")
 
 
 def find_newest(path: Path) -> str | None:

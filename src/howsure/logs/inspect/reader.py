@@ -64,7 +64,7 @@ _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset
 #: Limits of a sample that cut off its last completion.
 _CUTTING_LIMITS = frozenset({"token", "context"})
 #: Number of characters of a text of a question that are compared, which every summary keeps.
-_N_DIGESTED = 900
+_MAX_CHARACTERS = 900
 #: Number of samples of a log whose prompts and completions are compared with those of other logs.
 _N_PROMPTS = 5
 _LETTER = re.compile("[A-Z]")
@@ -246,7 +246,7 @@ def _cut_input(value: object) -> list[str]:
     """Return the beginnings of texts, which are the same in a summary and in the sample, or in older versions."""
     parts = value if isinstance(value, list) else [value]
     texts = [part if isinstance(part, str) else as_mapping(part).get("content") for part in parts]
-    return [" ".join(text.split())[:_N_DIGESTED] for text in texts if isinstance(text, str) and text]
+    return [" ".join(text.split())[:_MAX_CHARACTERS] for text in texts if isinstance(text, str) and text]
 
 
 class _Columns:

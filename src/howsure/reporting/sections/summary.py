@@ -14,11 +14,11 @@ import numpy as np
 
 from howsure.reporting.formatting import format_count, format_level, format_number, is_or_are, join_names
 from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference
-from howsure.stats.core.cells import Cells, FloatArray, group_equal_models, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, group_equal_models
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.text_table import choose_row_decimals
-from howsure.stats.scores import Scores
+from howsure.stats.scores import Scores, score
 
 #: Number of questions below which the page warns.
 FEW_QUESTIONS = 30
@@ -197,8 +197,9 @@ def _describe_unparsed(cells: Cells, unparsed: int) -> str:
     text += "it scores 0." if unparsed == 1 else "they score 0."
     if not (cells.unit and np.any(cells.is_bounded)):
         return text
-    columns = (cells.models, mean_where(cells.mean, cells.answered), cells.unparsed_share, cells.is_bounded)
-    bounds = [f"{m} {s + u:.3f} in place of {s:.3f}" for m, s, u, b in zip(*columns, strict=True) if b]
+    scores = score(cells)
+    columns = zip(scores.models, scores.score.tolist(), scores.score_bound.tolist(), strict=True)
+    bounds = [f"{m} {bound:.3f} in place of {s:.3f}" for m, s, bound in columns if not math.isnan(bound)]
     return f"{text} With all of them right, scores would be higher: {join_names(bounds)}."
 
 
