@@ -21,12 +21,16 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from howsure.scorers.choice_labels import ChoicePatterns, build_patterns, remove_latex
 from howsure.scorers.completion_text import CompletionContext, clean_completion
 from howsure.scorers.statements import Statement, find_statements, read_line
 
 __all__ = ["extract_choice", "read_choice"]
+
+#: The index of a choice and the rule, or None and the reason.
+_Reading: TypeAlias = tuple[int | None, str]
 
 #: Longest line that is tried as an answer as a whole, in characters, and longest sentence that is read by the choice
 #: that it names, in words.
@@ -53,6 +57,27 @@ _COPULA = re.compile(
 )
 _SENTENCE_START = re.compile(r"[.!?;]\s|\n")
 _BOLD = re.compile(r"\*\*([^*\n]{1,300})\*\*")
+
+
+class _Completion(NamedTuple):
+    """A completion, the patterns of its question, whether a label was asked for, and whether it was cut."""
+
+    text: str
+    patterns: ChoicePatterns
+    expects_label: bool
+    is_cut: bool
+
+    def read_phrase(self, phrase: str) -> _Reading:
+        """Return the choice that a phrase as a whole gives."""
+        is_short = len(phrase) <= LONGEST_LINE
+        return self.patterns.read_phrase(phrase, expects_label=self.expects_label) if is_short else (None, "none")
+
+    def read_edge(self, lines: Sequence[str]) -> _Reading:
+        """Return the choice of the first of some lines, unless the next one gives another, as in a list of choices."""
+        place, why = self.read_phrase(lines[0].strip())
+        if place is not None and len(lines) > 1 and self.read_phrase(lines[1].strip())[0] not in (None, place):
+            return None, "none"
+        return place, why
 
 
 def read_choice(
@@ -95,9 +120,9 @@ def read_choice(
     if not text.strip():
         return None, "empty" if parts.is_finished else "unfinished"
     patterns = build_patterns(tuple(labels), tuple(choices))
-    text = patterns.mask(text)
+    completion = _Completion(patterns.mask(text), patterns, expects_label, context.truncated)
     for read in _RULES:
-        place, why = read(text, patterns, expects_label=expects_label, is_cut=context.truncated)
+        place, why = read(completion)
         if place is not None or why != "none":
             return place, why
     return None, "none"
@@ -115,60 +140,34 @@ def extract_choice(text: str, *, context: CompletionContext | None = None) -> st
     return None if place is None else labels[place]
 
 
-def _read_line(line: str, patterns: ChoicePatterns, expects_label: bool) -> tuple[int | None, str]:
-    """Return the choice that a line as a whole gives."""
-    return patterns.read_phrase(line, expects_label=expects_label) if len(line) <= LONGEST_LINE else (None, "none")
-
-
-def _read_edge(lines: Sequence[str], patterns: ChoicePatterns, expects_label: bool) -> tuple[int | None, str]:
-    """Return the choice of the first of some lines, unless the next one gives another: a list of choices gives none."""
-    place, why = _read_line(lines[0], patterns, expects_label)
-    if place is not None and len(lines) > 1 and _read_line(lines[1], patterns, expects_label)[0] not in (None, place):
-        return None, "none"
-    return place, why
-
-
-def _read_last_line(
-    text: str, patterns: ChoicePatterns, *, expects_label: bool, is_cut: bool
-) -> tuple[int | None, str]:
+def _read_last_line(completion: _Completion) -> _Reading:
     """Return the choice that the last line is; a cut completion has one if it has no other line."""
-    lines = [line.strip() for line in reversed(text.strip().split("\n"))]
-    if is_cut and len(lines) > 1:
+    lines = completion.text.strip().split("\n")[::-1]
+    if completion.is_cut and len(lines) > 1:
         return None, "none"
-    place, why = _read_edge(lines, patterns, expects_label)
+    place, why = completion.read_edge(lines)
     return (place, "last line") if place is not None else (None, why if why in _CONFLICTS else "none")
 
 
-def _read_first_line(
-    text: str, patterns: ChoicePatterns, *, expects_label: bool, is_cut: bool
-) -> tuple[int | None, str]:
+def _read_first_line(completion: _Completion) -> _Reading:
     """Return the choice that the first line is."""
-    del is_cut
-    place, _ = _read_edge([line.strip() for line in text.strip().split("\n")], patterns, expects_label)
+    place, _ = completion.read_edge(completion.text.strip().split("\n"))
     return (place, "first line") if place is not None else (None, "none")
 
 
-def _read_statements(
-    text: str, patterns: ChoicePatterns, *, expects_label: bool, is_cut: bool
-) -> tuple[int | None, str]:
+def _read_statements(completion: _Completion) -> _Reading:
     """Return the choice of the last statement that names one, or the reason for which a statement is final."""
-    del is_cut
-    for statement in find_statements(text):
-        place, why = _read_statement(statement, text, patterns, expects_label)
-        if place is not None or why != "none":
-            return place, why
-    return None, "none"
+    readings = (_read_statement(statement, completion) for statement in find_statements(completion.text))
+    return next((reading for reading in readings if reading[1] != "none"), (None, "none"))
 
 
-def _read_statement(
-    statement: Statement, text: str, patterns: ChoicePatterns, expects_label: bool
-) -> tuple[int | None, str]:
+def _read_statement(statement: Statement, completion: _Completion) -> _Reading:
     """Return the choice that an explicit statement names, and the rule; or None and the reason."""
-    stated = remove_latex(statement.text).strip()
+    patterns, stated = completion.patterns, remove_latex(statement.text).strip()
     is_denied = stated.startswith("not ")
-    line = "" if is_denied else remove_latex(read_line(text, statement.content))
+    line = "" if is_denied else remove_latex(read_line(completion.text, statement.content))
     for phrase in filter(None, (line, stated)):
-        place, why = patterns.read_phrase(phrase, expects_label=expects_label)
+        place, why = patterns.read_phrase(phrase, expects_label=completion.expects_label)
         if place is not None or why in _CONFLICTS:
             return place, "statement" if place is not None else why
     named = patterns.find_marked(stated) or patterns.find_texts(stated)
@@ -179,35 +178,32 @@ def _read_statement(
     return None, "denied" if is_denied or _NONE.search(stated) else "none"
 
 
-def _read_claim(text: str, patterns: ChoicePatterns, *, expects_label: bool, is_cut: bool) -> tuple[int | None, str]:
+def _read_claim(completion: _Completion) -> _Reading:
     """Return the choice that the last claim gives: a verb with a marked label or the text of a choice behind it."""
-    del is_cut
-    tail = remove_latex(text[-NEAR:])
+    tail = remove_latex(completion.text[-NEAR:])
     for copula in reversed(list(_COPULA.finditer(tail))):
-        place = patterns.read_start(tail[copula.end() :], expects_label=expects_label)
-        sentence = tail[: copula.start()]
-        before = _SENTENCE_START.split(sentence)[-1]
-        if place is None or _DOUBTED.search(before) or _DOUBTED.match(copula[0]):
-            continue
-        return place, "claim"
+        place = completion.patterns.read_start(tail[copula.end() :], expects_label=completion.expects_label)
+        before = _SENTENCE_START.split(tail[: copula.start()])[-1]
+        if place is not None and not _DOUBTED.search(before):
+            return place, "claim"
     return None, "none"
 
 
-def _read_bold(text: str, patterns: ChoicePatterns, *, expects_label: bool, is_cut: bool) -> tuple[int | None, str]:
+def _read_bold(completion: _Completion) -> _Reading:
     """Return the choice of the phrases in bold that are a label or a choice, if they agree."""
-    del is_cut
-    read = (patterns.read_phrase(bold[1], expects_label=expects_label)[0] for bold in _BOLD.finditer(text))
+    read = (completion.read_phrase(bold[1])[0] for bold in _BOLD.finditer(completion.text))
     named = {place for place in read if place is not None}
     return (named.pop(), "bold") if len(named) == 1 else (None, "none")
 
 
-def _read_bare(text: str, patterns: ChoicePatterns, *, expects_label: bool, is_cut: bool) -> tuple[int | None, str]:
+def _read_bare(completion: _Completion) -> _Reading:
     """Return the only choice that a completion of one short sentence names."""
+    text, patterns = completion.text, completion.patterns
     is_short = "\n" not in text.strip() and len(text.split()) <= MOST_BARE and not _NEXT_SENTENCE.search(text)
-    if is_cut or not is_short or _DOUBTED.search(text) or _NONE.search(text) or _DENIED.search(text):
+    if completion.is_cut or not is_short or any(word.search(text) for word in (_DOUBTED, _NONE, _DENIED)):
         return None, "none"
     named = patterns.find_marked(text) or patterns.find_texts(text)
-    if not expects_label and named & patterns.ambiguous:
+    if not completion.expects_label and named & patterns.ambiguous:
         return None, "ambiguous"
     if len(named) == 1:
         return named.pop(), "text"

@@ -53,6 +53,7 @@ LEAST_SHARE = 2 / 3
 MOST_BARE, MOST_JOINED = 12, 6
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
+_ACCENT = re.compile(r"(?<=[a-z\u0370-\u03ff])[\u0300-\u036f]+")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 # Marks that belong to a number, a sign behind a letter, and marks that separate words.
 _SIGNS = re.compile(
@@ -126,18 +127,7 @@ def _is_punctuation(character: str) -> bool:
 def _fold_letters(text: str) -> str:
     """Return a text with compatible characters, lower case, and letters of Latin, Greek without marks."""
     text = unicodedata.normalize("NFKC", text).casefold().replace("⁄", "/")
-    if text.isascii():
-        return text
-    parts: list[str] = []
-    is_folded = False
-    for character in unicodedata.normalize("NFD", text):
-        if unicodedata.category(character) == "Mn":
-            if not is_folded:
-                parts.append(character)
-            continue
-        is_folded = character <= "\u03ff"  # Latin and Greek
-        parts.append(character)
-    return unicodedata.normalize("NFC", "".join(parts))
+    return text if text.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
 
 
 def split_words(text: str) -> list[str]:

@@ -1,40 +1,9 @@
-r"""Build scorers by name; a scorer reads the answer of a completion and compares it with the target.
+"""Build scorers by name; a scorer reads the answer of a completion and compares it with the target.
 
 Every scorer gets completions without the thoughts of thinking models and without further questions
 (`completion_text`), and its version is the hash of the code that computes the score.
 
-numeric
-    The number that a completion gives (`numbers`), compared exactly: 18, 18.0 and $18 are one answer. A target may be a
-    number, or a solution that states one ("... #### 18").
-yes-no
-    Whether a completion says yes or no (`yes_no`); true and false are the same.
-contains, normalised, f1, exact
-    Open answers (`open_answers`): whether the words of the target stand in the reply; whether the bare answer is the
-    target; the overlap of their words; whether the whole reply is the target. A target may be a JSON list of answers.
-maths
-    The expression that math-verify reads, where it is equal to the target: 1/2, 0.5 and \frac12; x+1 and 1+x.
-list, list:ordered, list:share
-    All items of the target and no other ones, in any order or in this one; or the share of the items in either list
-    that are in both. The target is a JSON list, or items with commas; an item may be a list of its names.
-drop, drop:exact
-    The F1 score of DROP for answers of several spans, with semicolons between them, numbers or dates; or whether the
-    spans are the same (`drop`).
-direction
-    The one of the eight directions of the compass that a completion gives.
-regex:PATTERN, regex-first:PATTERN
-    The last, or the first, match of a pattern: its first group that is not empty, or all of it. It is right where it
-    equals the target as in `exact`, or as a number.
-ifeval, ifeval:loose, ifeval:share, ifeval:loose-share
-    Whether the completion follows all instructions of the prompt that a program can check, or the share of them, as the
-    benchmark IFEval does. The target is JSON with `instruction_id_list` and `kwargs`.
-unit-tests, unit-tests:output, unit-tests:input
-    Whether the code of the completion passes the tests of the question, in the sandbox (`unit_tests`), as in HumanEval
-    and MBPP; whether a value is the output of a call, or arguments have an output, as in CRUXEval. The target is JSON
-    with the fields of these benchmarks.
-python:MODULE.FUNCTION
-    A function of yours (`python_function`), of a module in the working folder or installed.
-judge
-    A model judges each completion (`judging`); the experiment, or `rescore --judge`, names it.
+docs/answers.md lists the scorers and what each reads; their modules say how.
 """
 
 from __future__ import annotations

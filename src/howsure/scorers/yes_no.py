@@ -19,12 +19,8 @@ from howsure.scorers.targets import parse_targets
 __all__ = ["build_yes_no_scorer", "is_yes_or_no", "read_yes_no"]
 
 _EDGE = r"[¡\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\s*_`\"'“”‘’«(\[{$#>\\.,:;!-]{0,12}"
-#: What may stand before the word: "Therefore,", "I would say that", "it is".
-_LEAD = (
-    r"(?:(?:so|thus|hence|therefore|then|finally|in conclusion|in short|overall|actually|well|definitely|probably"
-    r"|certainly|i (?:think|believe|would say)(?: that)?|(?:the |my |final )*answer(?: is)?|(?:that|this|it|which) is)"
-    rf"[,:]?[*_]*\s+){{0,3}}{_EDGE}"
-)
+#: What may stand before the word.
+_LEAD = rf"(?:(?:so|thus|therefore|well|i think|(?:that|this|it) is),?\s+){{0,2}}{_EDGE}"
 #: What follows the word: a pause, or the beginning of a sentence; "No one knows" and "No. 5" are no answers.
 _AFTER = (
     r"(?=[*_\"'”’)}\]]*\s*(?:$|[,;:!?()\[/–—-]|\.(?!\s*\d)|\n)|\s+(?:it|he|she|they|we|you|i|that|this|these|those|there|the|a|an"
@@ -37,9 +33,7 @@ _CONCLUSION = re.compile(
     r"(?:,?\s+(?:because|since|as)\b.*)?\s*[.!]*\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-_DOUBTED = re.compile(
-    r"\b(?:if|whether|unless|could|might|may|perhaps|depends|either|neither|cannot)\b|\?", re.IGNORECASE
-)
+_DOUBTED = re.compile(r"\b(?:if|whether|could|might|may|either|neither|cannot)\b|\?", re.IGNORECASE)
 _POSITIVE = frozenset({"true", "correct", "plausible", "yes"})
 
 
