@@ -23,7 +23,7 @@ from howsure.sample.run import run
 from howsure.store import manifest
 from howsure.store.responses import read
 
-COLUMNS = ["status", "score", "completion", "finish_reason", "error", "attempts", "answer"]
+COLUMNS = ["status", "score", "completion", "finish_reason", "error", "attempts", "answer", "reasoning"]
 SAID = "The answer is 42."
 
 
@@ -52,6 +52,12 @@ def completions(choice):
     return {"id": "r", "object": "text_completion", "choices": choices, "usage": {"prompt_tokens": 9}}
 
 
+#: Replies with thoughts in a field, or a block, of their own: they are stored beside the completion, and not read.
+IN_A_FIELD = {
+    *("openrouter, reasoning field", "openrouter, reasoning only", "deepseek, reasoning field"),
+    *("deepseek, reasoning to the limit", "anthropic, thinking only", "anthropic, thinking"),
+    *("gemini, thought", "gemini, thought only"),
+}
 CALL = {"id": "t", "type": "function", "function": {"name": "answer", "arguments": '{"answer": 42}'}}
 THINK = {"type": "thinking", "thinking": [{"type": "text", "text": SAID}]}
 #: name: (dialect, body, status, score, completion). Where the status is "error" the reply is a failure.
@@ -150,7 +156,7 @@ REPLIES = {
     "deepseek, reasoning to the limit": (
         "openai",
         openai({"content": "", "reasoning_content": SAID}, "length"),
-        "length",
+        "unfinished",
         0.0,
         "",
     ),
@@ -322,6 +328,7 @@ def test_the_table_of_replies(tmp_path, name):
         assert (row["status"], row["score"], row["completion"]) == (status, score, completion)
         assert row["error"] is None
         assert (row["answer"] is None) == (status != "ok")
+        assert row["reasoning"] == (SAID if name in IN_A_FIELD else None)
 
 
 def test_the_choices_of_a_reply_that_failed_are_asked_for_again(tmp_path):

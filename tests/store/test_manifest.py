@@ -175,7 +175,7 @@ def test_missing_and_newer_manifests_are_told(tmp_path):
     with pytest.raises(StoreError, match=r"manifest\.json: No such file or directory; restore it from a copy"):
         load(tmp_path)
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99, "models": "of another shape"}))
-    with pytest.raises(StoreError, match=r"schema version 99 is newer than 2, .*upgrade howsure"):
+    with pytest.raises(StoreError, match=r"schema version 99 is newer than 3, .*upgrade howsure"):
         load(tmp_path)
 
 

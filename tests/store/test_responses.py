@@ -8,15 +8,16 @@ import random
 import sqlite3
 import threading
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from helpers.long_cases import mark_long
 from helpers.stored_rows import NAMES, batch, expected, held, row
 
 from howsure.errors import InputError, StoreError, UnknownNameError
-from howsure.store import database, parquet_files
+from howsure.store import database, parquet_files, row_blocks
 from howsure.store.responses import RunFolder, is_run, read, read_prompts, stream
-from howsure.store.schema import COLUMNS
+from howsure.store.schema import COLUMNS, Response
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def test_one_writer_at_a_time_in_one_process(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "message"),
-    [(99, "schema version 99 is newer than 3, .*upgrade howsure"), (2, "schema version 2 was never released")],
+    [(99, "schema version 99 is newer than 4, .*upgrade howsure"), (2, "schema version 2 was never released")],
 )
 def test_database_of_another_howsure_is_refused(tmp_path, version, message):
     RunFolder(tmp_path).close()
@@ -325,3 +326,21 @@ def test_prompts_are_kept_once_and_the_newest_stays(tmp_path):
     assert table["messages"][0].as_py() == (
         '[{"role": "system", "content": "x"}, {"role": "user", "content": "hello \\ud83d"}]'
     )
+
+
+def test_a_folder_of_the_version_without_reasoning_is_read(tmp_path):
+    """Its texts lie alone in their block, and its Parquet file lacks the column."""
+    kept = Response("b", "m", "q1", "default", 1, score=1.0, completion="4", reasoning="2 + 2")
+    with RunFolder(tmp_path) as folder:
+        folder.append([kept])
+        assert read(tmp_path, ["completion", "reasoning"]).to_pylist() == [{"completion": "4", "reasoning": "2 + 2"}]
+        folder.compact()
+    file = tmp_path / "responses.parquet"
+    table = pq.read_table(file)
+    assert table["reasoning"].to_pylist() == ["2 + 2"]
+    pq.write_table(table.drop_columns(["reasoning"]).replace_schema_metadata({parquet_files.MARK: b"2"}), file)
+    assert read(tmp_path, ["reasoning", "completion"]).to_pylist() == [{"reasoning": None, "completion": "4"}]
+    assert read(tmp_path, ["reasoning"]).to_pylist() == [{"reasoning": None}]
+    shared, texts = row_blocks.build_block_encoder()([(1, 1.0, *(None,) * (len(row_blocks.ROW_COLUMNS) - 2))])
+    old = [msgspec.msgpack.encode(msgspec.msgpack.decode(part)[:-1]) for part in (shared, texts)]
+    assert next(row_blocks.build_block_decoder()(*old).rows())[-1] is None

@@ -33,7 +33,7 @@ from howsure.safe_text import is_secret, is_unsayable
 from howsure.store import manifest, scorer_files
 from howsure.store.lookup import read_clusters
 from howsure.store.responses import read_prompts, stream
-from howsure.store.schema import COLUMNS
+from howsure.store.schema import COLUMNS, TEXTS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ SHARD = 480_000_000
 #: Columns that are left out.
 _PRIVATE = ("request",)
 #: Columns of what a model said.
-_MODEL_TEXTS = ("completion", "answer")
+_MODEL_TEXTS = (*TEXTS, "answer")
 #: Names of environment variables, and of fields of a manifest, that are secrets; `eos_token` is no secret.
 _VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _FIELD = re.compile(

@@ -50,6 +50,7 @@ ABOUT_MONEY = ("credit balance", "api usage limits")
 class _Block(msgspec.Struct):
     type: str = ""
     text: str | None = None
+    thinking: str | None = None
 
 
 if TYPE_CHECKING:
@@ -130,14 +131,16 @@ class AnthropicEndpoint(Endpoint):
             raise build_error_in_body(error, n, key)
         if content is None:
             raise EndpointError("the reply has no content field", reason="malformed", status=200)
-        # Other blocks contain thoughts and tool calls. If there is no text block, the text is None.
-        texts = [block.text for block in list_items(content, _Block) if block.type == "text" and block.text is not None]
+        # Other blocks are calls of tools. If there is no text block, the text is None.
+        blocks = list_items(content, _Block)
+        texts = [block.text for block in blocks if block.type == "text" and block.text is not None]
+        thoughts = redact_completion("".join(block.thinking or "" for block in blocks), key)
         reason = None if message.stop_reason is None else REASONS.get(message.stop_reason, message.stop_reason)
         text = redact_completion("".join(texts), key) if texts else None
         usage = decode_usage(message.usage, _decode_usage) or _Usage()
         # Tokens that a cache wrote or read are reported separately; tokens of thoughts are included in the output.
         cache = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
-        choice = build_choice(text, clean_name(reason, key))
+        choice = build_choice(text, clean_name(reason, key), reasoning=thoughts or None)
         sent = None if usage.input_tokens is None else usage.input_tokens + cache
         prompt_tokens, completion_tokens = drop_uncounted(sent, usage.output_tokens, [choice])
         return Reply(

@@ -190,7 +190,9 @@ class AnyLLMModel:
         # For a filtered choice the library writes a refusal of its own, which the model did not.
         if isinstance(refusal, str) and refusal and choice.finish_reason != "content_filter":
             return Choice(self._redact_completion(text if text and text.strip() else refusal), "refusal")
-        return build_choice(text, choice.finish_reason)
+        thoughts = getattr(getattr(choice.message, "reasoning", None), "content", None)
+        thoughts = self._redact_completion(thoughts) if isinstance(thoughts, str) and thoughts else None
+        return build_choice(text, choice.finish_reason, reasoning=thoughts)
 
     def _read_text(self, choice: Any) -> str | None:
         """Return the text of a choice, without secrets."""

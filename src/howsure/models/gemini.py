@@ -212,8 +212,10 @@ def _parse_choice(candidate: _Candidate, key: str) -> Choice:
     """Return one candidate, with the text of its parts that are not thoughts."""
     parts = list_items(candidate.content and candidate.content.parts, _Part)
     texts = [part.text for part in parts if not part.thought and part.text is not None]
+    thoughts = redact_completion("".join(part.text or "" for part in parts if part.thought), key)
     reason = candidate.finish_reason
     return build_choice(
         redact_completion("".join(texts), key) if texts else None,
         clean_name(None if reason is None else REASONS.get(reason, reason.lower()), key),
+        reasoning=thoughts or None,
     )

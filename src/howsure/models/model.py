@@ -72,6 +72,8 @@ class Choice(msgspec.Struct, frozen=True):
     """As it was sent; "refusal" where the reply has a refusal in a field of its own."""
     error: str | None = None
     """Why this choice is a failure and no generation; None for a generation."""
+    reasoning: str | None = None
+    """Thoughts that the endpoint sent in a field of their own."""
 
 
 class RateLimits(msgspec.Struct, frozen=True):

@@ -144,13 +144,17 @@ else:
     _Parts = build_bounded_list(str | _Part, PARTS, strict=True)
 
 
+#: The value of a field that a reply does not have.
+_ABSENT = msgspec.Raw(b"null")
+
+
 class _Message(msgspec.Struct):
     content: str | _Parts | None = None
     refusal: str | None = None
-
-
-#: The value of a field that a reply does not have.
-_ABSENT = msgspec.Raw(b"null")
+    reasoning_content: msgspec.Raw = _ABSENT
+    """Thoughts, as DeepSeek, vLLM and SGLang send them."""
+    reasoning: msgspec.Raw = _ABSENT
+    """Thoughts, as OpenRouter, Groq and newer versions of vLLM send them."""
 
 
 class _Choice(msgspec.Struct):
@@ -252,11 +256,13 @@ def classify_finish(finish_reason: str | None) -> FinishKind:
     return FINISH_KINDS.get(finish_reason) or FINISH_KINDS.get(finish_reason.lower(), "unknown")
 
 
-def build_choice(text: str | None, finish_reason: str | None, *, error: str | None = None) -> Choice:
+def build_choice(
+    text: str | None, finish_reason: str | None, *, error: str | None = None, reasoning: str | None = None
+) -> Choice:
     """Return a choice; it is a failure if it has an error or a finish reason such as "error" or "abort"."""
     if error is None and classify_finish(finish_reason) == "failed":
         error = f"the endpoint marks this reply as failed: finish reason {finish_reason}"
-    return Choice(text, finish_reason, error)
+    return Choice(text, finish_reason, error, reasoning)
 
 
 def drop_failed_choices(request: Request, reply: Reply) -> tuple[Request, Reply, tuple[int, ...]]:
@@ -299,7 +305,8 @@ def _parse_choice(choice: _Choice, key: str) -> Choice:
         and not message.refusal
     ):
         # Most choices are a text and nothing else, which takes half of the time without the general reading below.
-        return Choice(redact_completion(message.content, key), choice.finish_reason)
+        thoughts = _read_reasoning(message, key)
+        return Choice(redact_completion(message.content, key), choice.finish_reason, None, thoughts)
     finish = clean_name(choice.finish_reason, key)
     if error := find_error_beside(choice.error):
         return build_choice(None, finish, error=f"the endpoint reports {build_error_in_body(error, 1, key)}")
@@ -323,7 +330,16 @@ def _parse_choice(choice: _Choice, key: str) -> Choice:
     if refusal:
         # The model's refusal is in a field of its own; what it wrote before is no answer.
         return Choice(redact_completion(text if text and text.strip() else refusal, key), "refusal")
-    return build_choice(None if text is None else redact_completion(text, key), finish)
+    thoughts = _read_reasoning(message, key)
+    return build_choice(None if text is None else redact_completion(text, key), finish, reasoning=thoughts)
+
+
+def _read_reasoning(message: _Message, key: str) -> str | None:
+    """Return the thoughts that a message has in a field of their own; None where it has none that are a text."""
+    for raw in (message.reasoning_content, message.reasoning):
+        if raw is not _ABSENT and bytes(raw).startswith(b'"') and (thoughts := msgspec.json.decode(raw, type=str)):
+            return redact_completion(thoughts, key)
+    return None
 
 
 def decode_usage(raw: msgspec.Raw, decode: Callable[[msgspec.Raw], Usage | None]) -> Usage | None:

@@ -57,11 +57,11 @@ def score_reply(
     if reply.completion_tokens is not None and reply.choices:
         # The endpoint reports only the sum of the tokens; each choice gets an equal share.
         tokens = reply.completion_tokens / (len(reply.choices) + reply.surplus)
-    scored: dict[tuple[str | None, str | None, str | None], _ScoredChoice] = {}
+    scored: dict[tuple[str | None, str | None, str | None, bool], _ScoredChoice] = {}
     prompt_tokens, target = reply.prompt_tokens, question.stored_target
     rows = []
     for generation, choice in zip(request.generations, reply.choices, strict=False):
-        content = (choice.text, choice.finish_reason, choice.error)
+        content = (choice.text, choice.finish_reason, choice.error, choice.reasoning is not None)
         if (result := scored.get(content)) is None:
             # A text that occurs several times in one reply is scored once.
             result = scored[content] = _score_choice(benchmark, question, request, *content)
@@ -89,6 +89,7 @@ def score_reply(
             reply.request,
             created,
             reply.seconds,
+            choice.reasoning,
         )
         rows.append(row)
         prompt_tokens = None
@@ -129,15 +130,17 @@ def _score_choice(
     text: str | None,
     finish_reason: str | None,
     error: str | None,
+    has_reasoning: bool,
 ) -> _ScoredChoice:
-    """Return the score of one choice with its status."""
+    """Return the score of one choice with its status; thoughts alone that were cut are unfinished."""
     if error is not None:
         return (None, "error", None, None, f"failed_reply: {error}")
     kind, unparsed = classify_finish(finish_reason), benchmark.unparsed_score
     status = STATUSES.get(kind, "ok")
     parts = split_thoughts(text or "")
     if text is None or kind == "refused" or not parts.text.strip():
-        without = _score_without_answer(kind, status, unparsed, is_finished=parts.is_finished)
+        is_finished = parts.is_finished and not (has_reasoning and status == "length")
+        without = _score_without_answer(kind, status, unparsed, is_finished=is_finished)
         if benchmark.scorer is None or not benchmark.scorer.reads_all_texts:
             return without
         text, status = text or "", without[1]

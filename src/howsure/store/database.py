@@ -23,7 +23,7 @@ from howsure.store.row_blocks import (
     build_text_decoder,
     merge_blocks,
 )
-from howsure.store.schema import KEY, VERSION, Response
+from howsure.store.schema import KEY, OLDEST, TEXTS, VERSION, Response
 
 __all__ = [
     "NAME",
@@ -47,7 +47,7 @@ __all__ = [
 
 NAME = "responses.sqlite"
 #: Version of the file format.
-FORMAT = 3
+FORMAT = 4
 #: Application id "erbr" in the header, which marks the file as written by howsure.
 APPLICATION = 0x65726272
 
@@ -106,6 +106,7 @@ def open_to_write(folder: Path) -> sqlite3.Connection:
             with transaction(connection):
                 if not _has_tables(connection, folder / NAME):
                     _create_tables(connection)
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
         except BaseException:
             connection.close()
             raise
@@ -172,13 +173,13 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     if application != APPLICATION and (tables or version):
         raise StoreError(f"{path}: a database of another program; use another folder")
     if tables:
-        check_version(version, path, FORMAT)
+        check_version(version, path, FORMAT, FORMAT - 1)
     return bool(tables)
 
 
-def check_version(version: int, path: Path, supported: int = VERSION) -> None:
+def check_version(version: int, path: Path, supported: int = VERSION, oldest: int = OLDEST) -> None:
     """Raise StoreError for a version that another howsure wrote: a newer one, or one from before the first release."""
-    if version < supported:
+    if version < oldest:
         raise StoreError(f"{path}: its schema version {version} was never released; run again in another folder")
     if version > supported:
         raise StoreError(
@@ -197,7 +198,6 @@ def _create_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"CREATE TABLE packs (serial INTEGER PRIMARY KEY, {columns}, shared BLOB, completion BLOB)")
     connection.execute(f"CREATE INDEX prompt ON packs ({', '.join(SHARED_KEY)})")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 @contextlib.contextmanager
@@ -323,10 +323,10 @@ def _read_responses(
     """Yield the rows of one prompt at a time, sorted by generation."""
     names = [*SHARED_KEY, *ROW_COLUMNS]
     places = [names.index(name) for name in columns]
-    completion = columns.index("completion") if "completion" in columns else None
+    texts = [i for i, name in enumerate(columns) if name in TEXTS]
 
     def part(values: list[Sequence[Any]]) -> _Part:
-        return 0 if completion is None else sum(map(len, filter(None, values[completion]))), values
+        return sum(len(text) for i in texts for text in values[i] if text), values
 
     single: list[list[Any]] = []
     for key, blocks in _read_blocks(connection, columns, only):
@@ -354,7 +354,7 @@ def _read_blocks(
     """Yield the key of each prompt and its blocks, in the order in which they were written."""
     decode = build_block_decoder()
     key_names = ", ".join(SHARED_KEY)
-    completion = "completion" if "completion" in columns else "NULL"
+    completion = "completion" if set(TEXTS) & set(columns) else "NULL"
     rows = connection.execute(
         f"SELECT {key_names}, shared, {completion} FROM packs{_where_sql(only)} ORDER BY {key_names}, serial", only
     )

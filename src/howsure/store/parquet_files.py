@@ -24,7 +24,7 @@ from howsure.errors import StoreError, first_line
 from howsure.store.atomic import replace_file
 from howsure.store.database import TableSchema, check_version
 from howsure.store.row_blocks import to_arrow, to_numpy
-from howsure.store.schema import VERSION
+from howsure.store.schema import TEXTS, VERSION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +53,8 @@ FOOTERS = 8
 
 MARK = b"howsure.schema"
 REMEDY = "restore it from a copy of this run"
+#: Columns that files of older versions lack.
+_ADDED = frozenset({"reasoning"})
 
 
 class Footer:
@@ -108,7 +110,7 @@ def open_file(folder: Path, table: TableSchema, *, moved: int = 0) -> OpenFile |
     if not mark.isdigit():
         raise StoreError(f"{path}: not written by howsure; move it away, or read it as a table of its own")
     check_version(int(mark), path)
-    if missing := table.types.keys() - names:
+    if missing := table.types.keys() - names - _ADDED:
         raise StoreError(f"{path}: damaged (no column {min(missing)!r}); {REMEDY}")
     if file.metadata.num_rows < moved:
         raise StoreError(f"{path}: an older copy, {file.metadata.num_rows:,} of {moved:,} rows; {REMEDY}")
@@ -152,13 +154,17 @@ def read_row_groups(file: OpenFile, columns: list[str], groups: Iterable[int] | 
     """Yield the rows of some row groups, or of all, several row groups at a time."""
     import pyarrow as pa
 
+    names = file.parquet.schema_arrow.names
+    present = [name for name in columns if name in names] or names[:1]
     for some in _join_row_groups(file, range(file.parquet.num_row_groups) if groups is None else groups):
         try:
-            part = file.parquet.read_row_groups(some, columns=columns)
+            part = file.parquet.read_row_groups(some, columns=present)
         except (pa.ArrowException, OSError) as error:
             which = f"s {some[0]} to {some[-1]} are" if len(some) > 1 else f" {some[0]} is"
             what = f"row group{which} unreadable ({first_line(error)})"
             raise StoreError(f"{file.path}: {what}; {REMEDY}") from error
+        for name in _ADDED.intersection(columns).difference(present):
+            part = part.append_column(name, pa.nulls(len(part), pa.string()))
         yield part.select(columns)
 
 
@@ -286,7 +292,7 @@ def write_file(folder: Path, table: TableSchema, rows: Iterator[pa.Table]) -> in
 
     schema = build_arrow_schema(table, list(table.types)).with_metadata({MARK: str(VERSION).encode()})
     # Dictionaries are used only for values that repeat, so not for completions. Only the key needs bounds.
-    repeated = [name for name in table.types if name not in {"completion", "messages"}]
+    repeated = [name for name in table.types if name not in {*TEXTS, "messages"}]
     with replace_file(folder / f"{table.name}.parquet") as new:
         with pq.ParquetWriter(
             new,

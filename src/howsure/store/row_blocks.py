@@ -42,7 +42,7 @@ __all__ = [
 
 #: Columns of the key that the rows of a block share, and columns that each row has for itself.
 SHARED_KEY, ROW_COLUMNS = KEY[:-1], COLUMNS[len(KEY) - 1 :]
-_COMPLETION = ROW_COLUMNS.index("completion")
+_COMPLETION, _REASONING = ROW_COLUMNS.index("completion"), ROW_COLUMNS.index("reasoning")
 _SCORE, _ERROR = ROW_COLUMNS.index("score"), ROW_COLUMNS.index("error")
 _TYPE_NAMES: dict[type[str | int | float], str] = {str: "text", int: "a whole number", float: "a number"}
 #: The type of each of these columns, and the types that need no cast.
@@ -80,7 +80,7 @@ class RowBlock(NamedTuple):
     columns: list[Any]
     """Generations as a list; each other column as a list too, or as the value that all rows share.
 
-    Completions are None where they were not read.
+    Completions and reasoning are None where they were not read.
     """
 
     @classmethod
@@ -105,7 +105,7 @@ class RowBlock(NamedTuple):
 
 
 def build_block_encoder() -> Callable[[Sequence[tuple[object, ...]]], tuple[bytes, bytes]]:
-    """Return a function from rows, the columns `ROW_COLUMNS` of each, to the bytes of a block and of its completions.
+    """Return a function from rows, the columns `ROW_COLUMNS` of each, to the bytes of a block and of its texts.
 
     The function is not thread-safe. It raises OverflowError for an integer of more than 64 bits.
     """
@@ -123,8 +123,9 @@ def build_block_encoder() -> Callable[[Sequence[tuple[object, ...]]], tuple[byte
         for i, (column, accepted) in enumerate(zip(columns, _ACCEPTED, strict=True)):
             if type(column) not in accepted:
                 columns[i] = _cast_column(i, column)
-        completion, columns[_COMPLETION] = columns[_COMPLETION], None
-        return encode_values(columns, _PLAIN_SHARED), encode_values([completion], _PLAIN_COMPLETIONS)
+        texts = [columns[_COMPLETION], columns[_REASONING]]
+        columns[_COMPLETION] = columns[_REASONING] = None
+        return encode_values(columns, _PLAIN_SHARED), encode_values(texts, _PLAIN_COMPLETIONS)
 
     return encode_block
 
@@ -141,8 +142,10 @@ def build_block_decoder() -> Callable[[bytes, bytes | None], RowBlock]:
 
     def decode_block(shared: bytes, completions: bytes | None) -> RowBlock:
         columns = decode_values(shared)
+        columns += [None] * (len(ROW_COLUMNS) - len(columns))  # of an older version
         if completions is not None:
-            (columns[_COMPLETION],) = decode_values(completions)
+            columns[_COMPLETION], *thoughts = decode_values(completions)
+            columns[_REASONING] = thoughts[0] if thoughts else None
         return RowBlock(columns)
 
     return decode_block

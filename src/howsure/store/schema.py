@@ -13,7 +13,9 @@ import msgspec
 __all__ = [
     "COLUMNS",
     "KEY",
+    "OLDEST",
     "SCORING_ERROR",
+    "TEXTS",
     "UNSCORED",
     "USAGE_COLUMNS",
     "VERSION",
@@ -24,7 +26,9 @@ __all__ = [
 ]
 
 #: Version of the schema; written in each run folder, and raised when a column is added or changes its meaning.
-VERSION = 2
+VERSION = 3
+#: Oldest version that is read; columns that it lacks are null.
+OLDEST = 2
 
 #: `status` of a completion that has no score yet, and did not fail.
 UNSCORED = "unscored"
@@ -36,6 +40,8 @@ SCORING_ERROR = "scoring:"
 KEY = ("benchmark", "model", "question", "variant", "generation")
 CompletionKey: TypeAlias = tuple[str, str, str, str, int]
 """The values of the columns `KEY` of a row."""
+#: Columns of what a model wrote, which may be long.
+TEXTS = ("completion", "reasoning")
 #: Columns from which the calls and tokens of a model are added up; `status` tells failed generations.
 USAGE_COLUMNS = ("status", "attempts", "prompt_tokens", "completion_tokens")
 #: Statuses of completions without an answer, which no scorer and no judge reads: they score 0.
@@ -90,6 +96,8 @@ class Response(msgspec.Struct, frozen=True):
     """Seconds since the epoch when the reply arrived."""
     seconds: float | None = None
     """Latency of the request."""
+    reasoning: str | None = None
+    """Thoughts that the endpoint sent in a field of their own; no scorer reads them."""
 
     @property
     def key(self) -> CompletionKey:
