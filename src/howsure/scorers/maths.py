@@ -8,7 +8,6 @@ completion of one line is the answer.
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from importlib import metadata, util
 from typing import Any, NamedTuple
@@ -30,46 +29,9 @@ LONGEST_FORMULA = 1000
 _REPEATED_SIGN = re.compile(r"([^\w\s])\1{49}")
 _SIGN = re.compile(r"[\d$\\=]")
 _BOX = re.compile(r"\\(?:boxed|fbox)\{(.*)\}", re.DOTALL)
-_FORMULA = re.compile(r"\$\$?([^$]+)\$\$?|\\\(([^()]*?)\\\)|\\\[(.*?)\\\]")
-#: Signs of Unicode -> LaTeX.
-_SYMBOLS = str.maketrans(
-    {
-        "π": r"\pi ",
-        "≤": r"\le ",
-        "≥": r"\ge ",
-        "≠": r"\ne ",
-        "∞": r"\infty ",
-        "−": "-",
-        "×": r"\times ",
-        "·": r"\cdot ",
-        "∪": r"\cup ",
-        "±": r"\pm ",
-    }
-)
-_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
-_VULGAR = re.compile("[¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
-_ROOT = re.compile(r"(?:√|(?<![\\\w])sqrt)\s?(?:\(([^()]*)\)|(\w+))")
-# How a formula is written without LaTeX -> in LaTeX.
-_WRITTEN = [
-    (re.compile(r"(?<![\\A-Za-z])(pi|sin|cos|tan|ln|log|infty)(?![A-Za-z])"), r"\\\1"),
-    (re.compile(r"\\[()\[\]]"), ""),
-    (re.compile(r"\*\*"), "^"),
-    (re.compile(r"(?<=[\w)}])\s?\*\s?(?=[\w(\\])"), r" \\cdot "),
-    (re.compile(r"^(-?\d+) (\d+)/(\d+)$"), r"\1+\\frac{\2}{\3}"),
-    (re.compile(r",?\s(?:or|and)\s"), ", "),
-    (re.compile(r"(?<!\\)%"), r"\\%"),
-    (re.compile(r"\s?(?:degrees?|\^\s?\{?\\circ\}?|°)(?:[CF]\b)?"), ""),
-    (re.compile(r"(?<=\d),(?=\d{3}\b)(?!\d{3},\s)"), ""),
-]
 # Spellings of the same formula.
-_SPELLINGS = [
-    (re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox)\s?\{([^{}]*)\}"), r"\1"),
-    (re.compile(r"[bBv]matrix"), "pmatrix"),
-    (re.compile(r"(?<!\\)\\(?:left|right|displaystyle|,|!|;|:| )|[\s$*]|\^\\circ|\^\{\\circ\}|°|\\%|%"), ""),
-    (re.compile(r"\\[dtc]frac"), r"\\frac"),
-    (re.compile(r"([_^])\{(\w)\}"), r"\1\2"),
-    (re.compile(r"^\(?([A-Za-z])\)?$"), r"\1"),
-]
+_TEXT = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox)\s?\{([^{}]*)\}")
+_UNMEANT = re.compile(r"(?<!\\)\\(?:left|right|displaystyle|,|!|;|:| )|[\s$*]|\^\{?\\circ\}?|°|\\?%")
 
 
 class _Target(NamedTuple):
@@ -152,13 +114,10 @@ def _find_forms(text: str, *, is_cut: bool) -> tuple[list[str], str]:
 
 
 def _list_forms(stated: str) -> list[str]:
-    """Return a stated answer, and the forms that it may have besides: a box, or its only formula."""
-    forms = [match[1] for match in [_BOX.search(stated)] if match]
-    formulas = [next(filter(None, match.groups())) for match in _FORMULA.finditer(stated)]
-    is_several = re.search(r"\b(?:or|and)\b|,", _FORMULA.sub("", stated)) is not None
-    if formulas and not is_several:
-        forms.append(formulas[-1])
-    return list(dict.fromkeys(form.strip() for form in (*forms, stated) if form.strip()))
+    """Return a stated answer, behind the content of its box where it has one."""
+    box = _BOX.search(stated)
+    forms = (form.strip(" \t\n$") for form in (box[1] if box else "", stated))
+    return list(dict.fromkeys(filter(None, forms)))
 
 
 def compare_forms(forms: list[str], target: str) -> tuple[str | None, float]:
@@ -172,40 +131,21 @@ def compare_forms(forms: list[str], target: str) -> tuple[str | None, float]:
             if number == wanted.number:
                 return form, 1.0
             continue  # no algebra is needed
-        given = _parse(f"${write_formula(form)}$")
+        given = _parse(f"${_remove_dollars(form)}$")
         if given and _is_equal(wanted, given):
             return form, 1.0
     return (forms[0] if forms else None), 0.0
 
 
-def write_formula(text: str) -> str:
-    r"""Return a formula with the signs of Unicode or of a keyboard as LaTeX, without dollar signs.
-
-    >>> write_formula("3√2"), write_formula("-¼x²"), write_formula("2*x**2")
-    ('3\\sqrt{2}', '-\\frac{1}{4}x^{2}', '2 \\cdot x^2')
-    """
-    text = re.sub(r"\\?\$", "", text)
-    text = _ROOT.sub(lambda match: f"\\sqrt{{{match[1] or match[2]}}}", text)
-    if not text.isascii():
-        text = _RAISED.sub(lambda match: f"^{{{unicodedata.normalize('NFKC', match[0]).replace('−', '-')}}}", text)
-        text = _VULGAR.sub(_write_vulgar, text).translate(_SYMBOLS)
-    for pattern, replacement in _WRITTEN:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def _write_vulgar(match: re.Match[str]) -> str:
-    """Return a fraction of one character as LaTeX."""
-    top, _, bottom = unicodedata.normalize("NFKC", match[0]).partition("\u2044")
-    return f"\\frac{{{top}}}{{{bottom}}}"
+def _remove_dollars(text: str) -> str:
+    """Return a formula without dollar signs."""
+    return text.replace("\\$", "").replace("$", "")
 
 
 def normalize_formula(text: str) -> str:
     """Return a formula or words without spaces, markup and marks that do not change its meaning, in lower case."""
-    text = _BOX.sub(r"\1", text.strip()).translate(_SYMBOLS)
-    for pattern, replacement in _SPELLINGS:
-        text = pattern.sub(replacement, text)
-    return text.strip(" .$").casefold()
+    text = _UNMEANT.sub("", _TEXT.sub(r"\1", _BOX.sub(r"\1", text.strip())))
+    return text.strip(".").casefold()
 
 
 @lru_cache(maxsize=4096)
@@ -215,7 +155,7 @@ def _read_target(target: str) -> _Target:
     if "boxed" in text and (box := next(find_statements(text), None)):
         text = box.text
     number, words = canonical_number(text), normalize_formula(text)
-    expressions = _parse(f"${write_formula(number or text)}$") if text else []
+    expressions = _parse(f"${_remove_dollars(number or text)}$") if text else []
     if not expressions and not words:
         raise ValueError(f"the target {target[:60]!r} is no mathematics")
     return _Target(words, number, expressions)
