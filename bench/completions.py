@@ -9,7 +9,10 @@ harness         share that is read as the harness that published the completion 
 people          share whose score is the verdict of a person, of those with one
 judged          completions with readings that a careful reader accepts; `right` of them are read so, `accepts` are
                 read as an answer that they do not give, and `rejects` give an answer and are not read
-us              median microseconds of CPU for a completion
+us, x           median microseconds of CPU for a completion, and the time of all as a multiple of that of one plain
+                search for "answer is X" in the same texts, which depends less on the machine
+
+The last line is the number of completions that are read in a second of CPU.
 
 `--half 0` and `--half 1` select one half of the unseen questions, by a hash of kind and question, so that rules can be
 written with one half in view and be measured on the other. `--models` prints by how much the scores of models differ
@@ -46,6 +49,8 @@ SORTS = {"gsm8k_cot": "number", "mgsm": "number", "svamp_cot": "number", "math":
 STOPS = {"bbh_choice": "\nQ:", "bbh_words": "\nQ:", "mmlu_pro": "\nQuestion:"}
 #: Sort of answers -> the scorer that reads them.
 SCORERS = {"number": "numeric", "yesno": "yes-no", "maths": "maths", "list": "list", "open": "contains"}
+#: What the baseline of the times searches.
+_PLAIN = re.compile(r"answer is (\S+)", re.IGNORECASE)
 Row = dict[str, Any]
 
 
@@ -153,11 +158,14 @@ def measure_kind(rows: list[Row], readers: Readers) -> tuple[dict[str, float], l
     """Return the figures of the completions of one kind, and what is read from each."""
     for row in rows[:3]:
         readers.read(row)
-    readings, times = [], []
+    readings, times, bare = [], [], 0.0
     for row in rows:
         start = time.process_time()
         readings.append(readers.read(row))
-        times.append(time.process_time() - start)
+        end = time.process_time()
+        _PLAIN.findall(row.get("completion") or "")
+        times.append(end - start)
+        bare += time.process_time() - end
     n, counts = len(rows), defaultdict[str, float](float)
     for row, reading in zip(rows, readings, strict=True):
         counts["unread"] += reading.answer is None
@@ -177,7 +185,7 @@ def measure_kind(rows: list[Row], readers: Readers) -> tuple[dict[str, float], l
             counts["accepts"] += reading.answer is not None and reading.answer not in accepted
             counts["rejects"] += reading.answer is None and None not in accepted
     figures: dict[str, float] = {"n": n, "unread": counts["unread"] / n, "score": counts["score"] / n}
-    figures["us"] = 1e6 * statistics.median(times)
+    figures |= {"us": 1e6 * statistics.median(times), "seconds": sum(times), "x": sum(times) / bare}
     for name, total in (("harness", "readings"), ("people", "verdicts")):
         figures[name] = counts[name] / counts[total] if counts[total] else float("nan")
     for name in ("people accept", "people reject"):
@@ -217,7 +225,7 @@ def list_keyed(rows: list[Row], readings: list[Reading]) -> list[tuple[Any, ...]
 def print_line(name: str, figures: dict[str, float]) -> None:
     """Print the line of one kind."""
     shares = "".join(f"{figures[key]:>9.1%}" for key in ("unread", "score", "harness", "people"))
-    counts = "".join(f"{figures[key]:>8.0f}" for key in ("judged", "right", "accepts", "rejects", "us"))
+    counts = "".join(f"{figures[key]:>8.0f}" for key in ("judged", "right", "accepts", "rejects", "us", "x"))
     print(f"{name:<34}{figures['n']:>6.0f}{shares.replace('nan%', '    ')}{counts}", flush=True)
 
 
@@ -238,7 +246,7 @@ def main() -> None:
     after: dict[str, Any] = {}
     readers = Readers()
     print(f"{'kind':<34}{'n':>6}{'unread':>9}{'score':>9}{'harness':>9}{'people':>9}", end="")
-    print(f"{'judged':>8}{'right':>8}{'accepts':>8}{'rejects':>8}{'us':>8}")
+    print(f"{'judged':>8}{'right':>8}{'accepts':>8}{'rejects':>8}{'us':>8}{'x':>8}")
     for folder in folders:
         groups: defaultdict[str, list[Row]] = defaultdict(list)
         for row in load_rows(folder, args.half):
@@ -256,6 +264,8 @@ def main() -> None:
             if old := before.get(name):
                 print_differences(rows, readings, old, is_listed=args.list in name and bool(args.list))
     readers.close()
+    n, seconds = (sum(each["figures"][name] for each in after.values()) for name in ("n", "seconds"))
+    print(f"{n / seconds:,.0f} completions a second of CPU")
     if args.save:
         args.save.write_text(json.dumps(after), "utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from fractions import Fraction
@@ -9,6 +10,7 @@ from fractions import Fraction
 import pytest
 from helpers.cpu_time import LONGEST, measure_best
 
+from howsure.scorers import numbers
 from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.numbers import read_number
 from howsure.scorers.numerals import (
@@ -156,3 +158,11 @@ def test_english_words(text, value):
 def test_reading_takes_linear_time(part):
     text = part * (20_000 // len(part))
     assert measure_best(read_number, text) < LONGEST
+
+
+@pytest.mark.parametrize("end", ["#### 18", "Answer: 18.", "The answer is -4.", "So the answer is 0.\n"])
+def test_a_plain_end_is_read_as_every_statement_is(end, monkeypatch):
+    text = f"It is 3 x 6, and not 17.\n{end}"
+    plain = read_number(text)
+    monkeypatch.setattr(numbers, "_PLAIN_END", re.compile("(?!)"))
+    assert plain == read_number(text)

@@ -31,6 +31,12 @@ _DIGIT = re.compile(r"\d")
 _EQUALS = re.compile(r"=|≈|\\approx|\bequals\b")
 # "18 (6 for each)": what follows in brackets is a remark.
 _BRACKETS = re.compile(r"(?<=[\w%$*}])\s*\([^()]*\)?")
+# Most texts end so, and are read in a twentieth of the time that other statements take.
+_PLAIN_END = re.compile(
+    r"^(?:####|Answer:|(?:So |Therefore, )?[Tt]he answer is) ?(-?[1-9]\d{0,14}|0)\.?\s*\Z", re.ASCII | re.MULTILINE
+)
+#: Characters at the end of a text in which such a statement is searched.
+NEAR = 60
 _DENIED = re.compile(r"\b(?:not|no longer|isn['’]t)\s*$", re.IGNORECASE)
 #: Numbers that are dates where a sentence has another number: "34 goals from 2012 to 2019".
 _YEARS = frozenset(map(Fraction, range(1900, 2100)))
@@ -51,6 +57,8 @@ def read_number(text: str, context: CompletionContext | None = None) -> tuple[st
     (None, 'several')
     """
     text, context, parts = clean_completion(text, context)
+    if not context.truncated and (plain := _PLAIN_END.search(text, max(0, len(text) - NEAR))):
+        return plain[1], "statement"
     is_bare = len(text) <= LONGEST_BARE and not (context.truncated and "\\" in text)
     bare = canonical_number(text.strip().removesuffix("."), context.language) if is_bare else None
     if bare is not None:
