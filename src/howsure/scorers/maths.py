@@ -29,6 +29,7 @@ LONGEST_FORMULA = 1000
 _REPEATED_SIGN = re.compile(r"([^\w\s])\1{49}")
 _SIGN = re.compile(r"[\d$\\=]")
 _BOX = re.compile(r"\\(?:boxed|fbox)\{(.*)\}", re.DOTALL)
+_FORMULA = re.compile(r"\$\$?([^$]+)\$")
 # Spellings of the same formula.
 _TEXT = re.compile(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf|mbox)\s?\{([^{}]*)\}")
 _UNMEANT = re.compile(r"(?<!\\)\\(?:left|right|displaystyle|,|!|;|:| )|[\s$*]|\^\{?\\circ\}?|°|\\?%")
@@ -114,9 +115,10 @@ def _find_forms(text: str, *, is_cut: bool) -> tuple[list[str], str]:
 
 
 def _list_forms(stated: str) -> list[str]:
-    """Return a stated answer, behind the content of its box where it has one."""
-    box = _BOX.search(stated)
-    forms = (form.strip(" \t\n$") for form in (box[1] if box else "", stated))
+    """Return a stated answer, behind the content of its box and its only formula where it has them."""
+    box, formulas = _BOX.search(stated), _FORMULA.findall(stated)
+    candidates = (box[1] if box else "", formulas[0] if len(formulas) == 1 else "", stated)
+    forms = (form.strip(" \t\n$") for form in candidates)
     return list(dict.fromkeys(filter(None, forms)))
 
 
