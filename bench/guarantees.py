@@ -169,10 +169,8 @@ def methods(design: Design, claim: MeanClaim) -> list[IntervalMethod | None]:
     if claim == "these-questions" or design.irregular == "clusters":
         return [None, "t", "clt"]
     some: list[IntervalMethod | None] = [None, "wilson-effective", "t", "clt"]
-    if design.N <= 100:
-        some += ["beta-binomial", "bootstrap", "bca"]
-        if design.K == 1 and design.irregular != "unequal":
-            some += ["wilson", "exact"]
+    if design.N <= 100 and design.K == 1 and design.irregular != "unequal":
+        some += ["wilson", "exact"]
     return some
 
 

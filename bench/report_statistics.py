@@ -14,7 +14,7 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.prompts import required_variants
 from howsure.stats.questions import compute_question_tau, estimate_p_correct
 from howsure.stats.repeats import convergence, run_gap
-from howsure.stats.scores import fit_beta, posterior_of_mean, score, score_intervals
+from howsure.stats.scores import bootstrap_limits, fit_beta, score
 
 REPEATS = 3
 
@@ -38,7 +38,7 @@ def best(ask: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    cells, few = drawn(50, 500, 50), drawn(48, 500, 50)
+    cells, many = drawn(50, 500, 50), drawn(1000, 1000, 10).mean
     measured: dict[str, tuple[Callable[[], object], str]] = {
         "scores with intervals": (lambda: score(cells).columns(), ""),
         "all pairs with p-values": (lambda: pairs(cells).columns(), ""),
@@ -53,16 +53,14 @@ def main() -> int:
             lambda: convergence(cells.select(["25"]), method="resampled"),
             "",
         ),
-        "bootstrap of all pairs, 48 models, 10,000 draws": (lambda: score_intervals.paired_errors(few), "target 0.1 s"),
         "n* of mean and variance, 100 variants, one model": (
             lambda: required_variants(("m",), np.random.default_rng(0).normal(0.6, 0.03, 100)),
             "target 0.1 s",
         ),
-        "Beta-binomial posterior of the mean, 50 models": (
-            lambda: posterior_of_mean(cells.total, cells.n, method="beta-binomial"),
-            "target 0.5 s",
+        "the interval of 1,000 models x 1,000 questions": (
+            lambda: bootstrap_limits(many, np.ones(many.shape, bool)),
+            "target 1 s",
         ),
-        "the default posterior, 50 models": (lambda: posterior_of_mean(cells.total, cells.n), "target 0.5 s"),
     }
     with threadpool_limits(1, user_api="blas"):
         print("50 models x 500 questions x 50 generations")

@@ -187,7 +187,7 @@ WRONG = {
     "an unknown model": (["compare", "TABLE", "--a", "bigg", "--b", "small"], "unknown model 'bigg'; did you mean 'big'?"),
     "an unknown claim": (["score", "TABLE", "--claim", "all"], "'all' is not one of 'new-questions'"),
     "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95; did you mean 0.95?"),
-    "a method that is not there": (["score", "TABLE", "--method", "wald"], "unknown method 'wald'; known: bca"),
+    "a method that is not there": (["score", "TABLE", "--method", "wald"], "unknown method 'wald'; known: bayesian-bootstrap"),
     "a weight that is no number": (["combine", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
     "nothing to plan from": (["plan", "--detect", "0.1"], "give the results of a pilot, --accuracy, or --like BENCHMARK"),
     "no such assurance": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "1"], "assurance is 1.0; allowed: from"),

@@ -98,7 +98,9 @@ class Planted:
         if np.all(self.k[[i, j]][:, both] == 1) and self.binary:
             size = 1.0
         elif self.binary:
-            size = 1.0 if np.sum(d**2) > 400 else (np.sum(d**4) + 0.25) / (np.sum(d**2) + 0.25)
+            each = [np.mean(1 / self.k[m][self.k[m] > 0]) for m in (i, j)]
+            c = 0.25 * (1 if N < 15 else np.mean(each))
+            size = 1.0 if np.sum(d**2) > 400 else (np.sum(d**4) + c) / (np.sum(d**2) + c)
         else:
             size = np.sum(d**4) / np.sum(d**2) if np.any(d) else 1.0
         whole = S + 2 * size + 2 * N * d.mean() ** 2 / (N + 2)

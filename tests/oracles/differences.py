@@ -1,12 +1,10 @@
-"""The difference of two models with one generation per question and scores of 0 and 1, by two published intervals.
+"""The difference of two models with one generation per question and scores of 0 and 1, by Tango's interval.
 
 `b` questions are answered by the first model only, `c` by the second only, of `n`; the others say nothing of the
-difference. Both intervals take the quantile of the normal distribution and end at -1 and 1.
+difference. The interval takes the quantile of the normal distribution and ends at -1 and 1.
 
-- Bonett and Price (2012): one question is added to b and one to c, then Wald's interval of the difference of paired
-  proportions;
-- Tango (1998): all differences that the score test does not reject, its variance being that of the most likely chances
-  under each difference.
+Tango (1998): all differences that the score test does not reject, its variance being that of the most likely chances
+under each difference.
 """
 
 from __future__ import annotations
@@ -17,14 +15,6 @@ from statistics import NormalDist
 from oracles.difficulty import bisect
 
 Interval = tuple[float, float]
-
-
-def bonett_price(b: int, c: int, n: int, level: float) -> Interval:
-    """(p12 - p21) -+ z sqrt((p12 + p21 - (p12 - p21)^2)/(n + 2)) with p12 = (b + 1)/(n + 2), p21 = (c + 1)/(n + 2)."""
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    p12, p21 = (b + 1) / (n + 2), (c + 1) / (n + 2)
-    half = z * math.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
-    return max(p12 - p21 - half, -1.0), min(p12 - p21 + half, 1.0)
 
 
 def restricted_chance(b: int, c: int, n: int, difference: float) -> float:

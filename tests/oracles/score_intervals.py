@@ -4,10 +4,6 @@
 
 Readings taken where section 3 leaves a choice:
 - Wilson and Clopper-Pearson invert their tests by bisection; Wilson without continuity correction;
-- the hierarchical posterior has the prior mu ~ uniform(0, 1), log(a + b) ~ uniform on [log 0.1, log 100];
-- quantiles of a bootstrap distribution interpolate linearly between order statistics (type 7);
-- BCa counts half of the resamples that tie with the estimate in z0; acceleration by the jackknife over questions
-  (compare on scores that are exact in binary: whether means of 0.1 and 0.9 tie is a matter of rounding);
 - clustered SEs are those of section 2, without a factor C/(C-1); CR2 is worked out with whole hat matrices, as the R
   package clubSandwich does for any regression, of which a mean is the one on a column of ones.
 """
@@ -15,28 +11,20 @@ Readings taken where section 3 leaves a choice:
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import pairwise
 from statistics import NormalDist, mean
 
 import numpy as np
-from oracles.components import Number, Questions, answered, clipped, n_questions, question_means, root
-from oracles.difficulty import bisect, log_beta_binomial
+from oracles.components import Number, Questions, clipped, n_questions, question_means, root
+from oracles.difficulty import bisect
 from oracles.pairs import common, differences
+from scipy import integrate
 
 Interval = tuple[float, float]
 NORMAL = NormalDist()
-
-
-def default_method(questions: Questions) -> str:
-    """CLT from 300 questions on; below, the Beta-binomial posterior for scores 0/1 and t for others."""
-    rows = answered(questions)
-    if len(rows) >= 300:
-        return "clt"
-    return "beta-binomial" if all(score in {0, 1} for row in rows for score in row) else "t"
 
 
 # ---- one generation per question, 0/1
@@ -73,91 +61,23 @@ def log_comb(n: int, i: int) -> float:
     return math.log(math.comb(n, i))
 
 
-# ---- any number of generations, 0/1
+# ---- scores in [0, 1], new questions
 
 
-def beta_binomial_interval(questions: Questions, level: float, n_mu: int = 400, n_s: int = 200) -> Interval:
-    """Equal-tailed posterior interval of mu, on n_mu x n_s cells' midpoints; linear inside a cell of mu.
+def chance_above(x: float, values: Sequence[float], shapes: Sequence[float]) -> float:
+    """P(sum W_i v_i > x) for W ~ Dirichlet(shapes): that of a sum of gamma variables, by Imhof's (1961) integral.
 
-    Good to about 1e-4 at the default grid.
+    P(sum G_i (v_i - x) > 0) = 1/2 + 1/pi int_0^inf sin(theta(u)) / (u rho(u)) du with theta = sum a_i arctan(u (v_i - x))
+    and rho = prod (1 + u^2 (v_i - x)^2)^(a_i/2); here u = exp(t).
     """
-    weights = mu_posterior(questions, n_mu, n_s)
-    return grid_quantile(weights, (1 - level) / 2), grid_quantile(weights, (1 + level) / 2)
+    distance, a = np.asarray(values, float) - x, np.asarray(shapes, float)
 
+    def integrand(t: float) -> float:
+        angles = distance * math.exp(t)
+        return math.sin(float(a @ np.arctan(angles))) * math.exp(-0.5 * float(a @ np.log1p(angles**2)))
 
-def mu_posterior(questions: Questions, n_mu: int = 400, n_s: int = 200) -> list[float]:
-    """Posterior probability of each of n_mu equal cells of mu; counts ~ Beta-binomial(mu s, (1 - mu) s)."""
-    kinds = Counter((int(sum(row)), len(row)) for row in answered(questions))
-    log_low, log_high = math.log(0.1), math.log(100.0)
-    log_posterior = {}
-    for i, j in product(range(n_mu), range(n_s)):
-        mu = (i + 0.5) / n_mu
-        s = math.exp(log_low + (log_high - log_low) * (j + 0.5) / n_s)
-        terms = [times * log_beta_binomial(c, k, mu * s, (1 - mu) * s) for (c, k), times in kinds.items()]
-        log_posterior[i, j] = math.fsum(terms)
-    top = max(log_posterior.values())
-    weights = [math.fsum(math.exp(log_posterior[i, j] - top) for j in range(n_s)) for i in range(n_mu)]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
-
-
-def grid_quantile(weights: Sequence[float], probability: float) -> float:
-    below = 0.0
-    for i, weight in enumerate(weights):
-        if below + weight >= probability:
-            return (i + (probability - below) / weight) / len(weights)
-        below += weight
-    return 1.0
-
-
-# ---- bootstrap over questions
-
-
-def bootstrap_means(questions: Questions, resamples: Sequence[Sequence[int]]) -> list[Fraction]:
-    """Mean of question means in each resample, a list of indices into the answered questions."""
-    p = question_means(questions)
-    return [mean([p[q] for q in picks]) for picks in resamples]
-
-
-def percentile_interval(questions: Questions, resamples: Sequence[Sequence[int]], level: float) -> Interval:
-    values = bootstrap_means(questions, resamples)
-    return quantile(values, (1 - level) / 2), quantile(values, (1 + level) / 2)
-
-
-def bca_interval(questions: Questions, resamples: Sequence[Sequence[int]], level: float) -> Interval:
-    """Efron's BCa; NaN where all resamples lie on one side of the estimate."""
-    p, values = question_means(questions), bootstrap_means(questions, resamples)
-    estimate = mean(p)
-    below = sum(value < estimate for value in values) + Fraction(sum(value == estimate for value in values), 2)
-    if below in {0, len(values)}:
-        return math.nan, math.nan
-    z0, a = NORMAL.inv_cdf(below / len(values)), acceleration(p)
-
-    def end(probability: float) -> float:
-        z = z0 + NORMAL.inv_cdf(probability)
-        return quantile(values, NORMAL.cdf(z0 + z / (1 - a * z)))
-
-    return end((1 - level) / 2), end((1 + level) / 2)
-
-
-def acceleration(p: Sequence[Fraction]) -> float:
-    """sum (mean - theta_i)^3 / (6 (sum (mean - theta_i)^2)^1.5), theta_i the estimate without question i; 0 of 0."""
-    if len(p) < 2:
-        return 0.0
-    left_out = [mean([*p[:i], *p[i + 1 :]]) for i in range(len(p))]
-    center = mean(left_out)
-    squares = sum((center - theta) ** 2 for theta in left_out)
-    cubes = sum((center - theta) ** 3 for theta in left_out)
-    return float(cubes) / (6 * float(squares) ** 1.5) if squares > 0 else 0.0
-
-
-def quantile(values: Sequence[Number], probability: float) -> float:
-    """Type 7: the order statistic at 1 + (n - 1) probability, linear between two."""
-    ordered = sorted(values)
-    position = (len(ordered) - 1) * probability
-    below = min(int(position), len(ordered) - 1)
-    above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below]) + (position - below) * float(ordered[above] - ordered[below])
+    edges = np.linspace(-30, 30, 61)
+    return 0.5 + math.fsum(integrate.quad(integrand, *ends, epsabs=1e-12)[0] for ends in pairwise(edges)) / math.pi
 
 
 # ---- clusters

@@ -52,7 +52,6 @@ def compared(total, k=1, **choices):
 def test_intervals_as_another_program_prints_them():
     """Complete response before and after consolidation therapy, 6 and 16 of 161: tests of R's contingencytables."""
     assert oracle.tango(6, 16, 161, 0.95) == pytest.approx((-0.1240, -0.0054), abs=5e-5)
-    assert oracle.bonett_price(6, 16, 161, 0.95) == pytest.approx((-0.1195, -0.0032), abs=5e-5)
 
 
 def test_tango_in_closed_form_where_no_question_differs():
@@ -80,24 +79,15 @@ def test_tango_by_another_root_finder_and_mirrored(b, c, n):
         assert high == pytest.approx(root, abs=1e-7)
 
 
-@pytest.mark.parametrize(("b", "c", "n"), TABLES)
-def test_bonett_price_is_wald_with_two_more_questions(b, c, n):
-    d = [1] * (b + 1) + [-1] * (c + 1) + [0] * (n - b - c)
-    half = NormalDist().inv_cdf(0.975) * np.std(d) / math.sqrt(len(d))
-    expected = (max(np.mean(d) - half, -1), min(np.mean(d) + half, 1))
-    assert oracle.bonett_price(b, c, n, 0.95) == pytest.approx(expected, rel=1e-12)
-
-
 # ---- the public function, methods by name
 
 
 @pytest.mark.parametrize(("b", "c", "n"), TABLES)
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_methods_by_name(b, c, n, level):
-    for method, interval in (("tango", oracle.tango), ("bonett-price", oracle.bonett_price)):
-        row = compared(answers_of(b, c, n), level=level, method=method)
-        assert row["method"] == method
-        assert (row["low"], row["high"]) == pytest.approx(interval(b, c, n, level), abs=1e-7), method
+def test_tango_by_name(b, c, n, level):
+    row = compared(answers_of(b, c, n), level=level, method="tango")
+    assert row["method"] == "tango"
+    assert (row["low"], row["high"]) == pytest.approx(oracle.tango(b, c, n, level), abs=1e-7)
 
 
 @pytest.mark.long
@@ -119,15 +109,14 @@ def test_p_value_of_tango_is_mcnemars_score_test():
         assert row["p_value"] == pytest.approx(2 * NormalDist().cdf(-abs(z)), rel=1e-9)
 
 
-@pytest.mark.parametrize("method", ["tango", "bonett-price"])
-def test_methods_for_one_answer_refuse_several_generations_and_partial_credit(method):
+def test_tango_refuses_several_generations_and_partial_credit():
     with pytest.raises(hs.InputError, match="generation"):
-        compared(np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 2.0]]), k=2, method=method)
+        compared(np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 2.0]]), k=2, method="tango")
     partial = np.array([[0.5, 1.0, 0.0], [0.0, 1.0, 0.0]])
     questions = tuple("123")
     cells = hs.Cells("differences", ("a", "b"), questions, np.ones((2, 3), dtype=int), partial, partial**2)
     with pytest.raises(hs.InputError, match="0 or 1|0 and 1|binary"):
-        hs.compare(cells, "a", "b", method=method)
+        hs.compare(cells, "a", "b", method="tango")
 
 
 # ---- the default, by what it must keep

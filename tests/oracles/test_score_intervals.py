@@ -3,9 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import product
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from helpers.strategies import score_grids
 from hypothesis import given
@@ -49,74 +47,23 @@ def test_wilson_and_clopper_pearson_against_scipy(correct, n, level):
     assert got == pytest.approx((expected.low, expected.high), rel=1e-9, abs=1e-12)
 
 
-def resamples_of(n, times=199):
-    """Index lists that anyone can make again: a linear congruence."""
-    state, lists = 12345, []
-    for _ in range(times):
-        picks = []
-        for _ in range(n):
-            state = (1103515245 * state + 12345) % 2**31
-            picks.append((state >> 16) % n)
-        lists.append(picks)
-    return lists
+def test_a_dirichlet_mean_of_right_and_wrong_answers_is_a_beta():
+    for right, wrong in [(1, 4), (3, 4), (20, 1)]:
+        values, shapes = [1] * right + [0] * (wrong + 1) + [1], [1] * (right + wrong) + [0.5, 0.5]
+        for x in (0.1, 0.4, 0.9):
+            expected = stats.beta.sf(x, right + 0.5, wrong + 0.5)
+            assert oracle.chance_above(x, values, shapes) == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-@pytest.mark.parametrize(
-    ("method", "interval"), [("percentile", oracle.percentile_interval), ("BCa", oracle.bca_interval)]
-)
-@pytest.mark.parametrize("questions", [SKEWED, [[0.5], [0.125, 0.875], [2.5], [-1.0], [0.25], [0.75]], [[1], [0]]])
-def test_bootstrap_against_scipy(questions, method, interval, level):
-    p = [float(x) for x in components.question_means(questions)]
-    resamples = resamples_of(len(p))
+def test_a_dirichlet_mean_of_two_values_by_quadrature():
+    """Another form: the density of W_1, times the chance that W_2 is large enough."""
+    x, v = 0.3, 0.6
 
-    def exact_mean(x):  # so that means which tie exactly tie as floats too
-        return float(sum(map(F, x)) / len(x))
+    def chance(w):  # of the rest 1 - w, a part B ~ Beta(1, 1/2) is the question's
+        return stats.beta.sf((x - w) / (v * (1 - w)), 1, 0.5)
 
-    ours = SimpleNamespace(bootstrap_distribution=np.array([exact_mean([p[q] for q in picks]) for picks in resamples]))
-    theirs = stats.bootstrap(
-        (p,),
-        exact_mean,
-        vectorized=False,
-        n_resamples=0,
-        method=method,
-        confidence_level=level,
-        bootstrap_result=ours,
-    ).confidence_interval
-    assert interval(questions, resamples, level) == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-12)
-
-
-def test_posterior_with_single_generations_is_a_beta():
-    """Theory: each question is one Bernoulli(mu), whatever the concentration, so mu ~ Beta(1 + right, 1 + wrong)."""
-    for right, wrong in [(0, 5), (3, 4), (20, 1)]:
-        questions = [[1]] * right + [[0]] * wrong + [[]]
-        got = oracle.beta_binomial_interval(questions, 0.9, n_mu=400, n_s=3)
-        assert got == pytest.approx(stats.beta(1 + right, 1 + wrong).interval(0.9), abs=1e-4)
-
-
-def test_posterior_against_quadrature():
-    """Another program's output: scipy's adaptive quadrature over mu and log s, with its own Beta-binomial law."""
-    counts = [(2, 2), (0, 2), (1, 3), (3, 3)]
-    questions = [[1] * c + [0] * (k - c) for c, k in counts]
-
-    def density(log_s, mu):
-        s = math.exp(log_s)
-        return math.prod(stats.betabinom._pmf(c, k, mu * s, (1 - mu) * s) for c, k in counts)
-
-    def mass(low, high):
-        return integrate.dblquad(density, low, high, math.log(0.1), math.log(100), epsabs=1e-7, epsrel=1e-5)[0]
-
-    low, high = oracle.beta_binomial_interval(questions, 0.8, n_mu=100, n_s=40)
-    total = mass(1e-9, low) + mass(low, high) + mass(high, 1 - 1e-9)
-    assert mass(1e-9, low) / total == pytest.approx(0.1, abs=2e-4)
-    assert mass(high, 1 - 1e-9) / total == pytest.approx(0.1, abs=2e-4)
-
-
-@pytest.mark.long
-def test_default_grid_is_fine_enough():
-    questions = [[1, 1, 1], [0, 0, 1], [1, 0, 1], [1, 1], [0, 1]] * 4
-    default = oracle.beta_binomial_interval(questions, 0.95)
-    assert oracle.beta_binomial_interval(questions, 0.95, n_mu=700, n_s=100) == pytest.approx(default, abs=5e-5)
+    expected = integrate.quad(lambda w: stats.beta.pdf(w, 0.5, 1.5) * chance(w), 0, 1, points=[x])[0]
+    assert oracle.chance_above(x, [v, 0, 1], [1, 0.5, 0.5]) == pytest.approx(expected, abs=1e-6)
 
 
 # ---- theory
@@ -139,33 +86,6 @@ def test_clopper_pearson_covers_at_every_p():
         average += covered[1] / 99
     assert least >= level
     assert average == pytest.approx(level, abs=0.02)
-
-
-def test_all_resamples_have_the_plugin_variance():
-    """All N^N resamples: mean of the means is the mean, their variance is var(p, ddof=0)/N, the CLT's SE^2."""
-    questions = [[1, 0], [1, 1, 0], [1], []]
-    values = oracle.bootstrap_means(questions, list(product(range(3), repeat=3)))
-    assert sum(values) / 27 == components.mean_score(questions)
-    variance = sum((v - components.mean_score(questions)) ** 2 for v in values) / 27
-    assert variance == components.variance_of_means(questions) / 3
-
-
-def test_bootstrap_of_equal_questions_is_a_point_and_one_sided_is_unknown():
-    assert oracle.bca_interval([[1], [1]], [[0, 0], [0, 1], [1, 1]], 0.9) == (1.0, 1.0)
-    assert all(math.isnan(end) for end in oracle.bca_interval([[1], [0]], [[0, 0], [0, 0]], 0.9))
-    assert oracle.acceleration([F(1, 2)]) == 0.0
-
-
-def test_quantile_by_hand():
-    assert [oracle.grid_quantile([0.25, 0.75], p) for p in (0.125, 0.25, 0.625)] == [0.25, 0.5, 0.75]
-    assert oracle.grid_quantile([0.5, 0.4999], 1.0) == 1.0  # what rounding has lost is at the upper end
-    assert [oracle.quantile([4, 1, 2], p) for p in (0, 0.25, 0.5, 0.75, 1)] == [1, 1.5, 2, 3, 4]
-
-
-def test_default_method():
-    assert oracle.default_method([[1]] * 300) == "clt"
-    assert oracle.default_method([[1]] * 299 + [[]]) == "beta-binomial"
-    assert oracle.default_method([[1], [0.5]]) == "t"
 
 
 # ---- clusters

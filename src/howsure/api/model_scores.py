@@ -73,9 +73,9 @@ def score(
     level
         Coverage of the interval, between 0 and 1.
     method
-        How the interval is computed; None chooses ``"posterior"`` for scores of 0 and 1, ``"wilson-effective"`` for
-        other scores in [0, 1], and ``"t"`` for any others; of these questions scored 0 or 1 ``"exact"`` where it is
-        narrower.
+        How the interval is computed; None chooses for scores in [0, 1] ``"bayesian-bootstrap"`` of new questions
+        without clusters and else ``"wilson-effective"``, or of these questions scored 0 or 1 ``"exact"`` where it is
+        narrower; for other scores ``"t"``.
     missing
         What is done with generations that failed or do not exist. ``"as-missing"`` leaves them out, ``"as-zero"``
         counts them as wrong, and ``"bounds"`` gives an interval that covers the score whatever they would have been.
@@ -206,8 +206,7 @@ def compare(
         As for `score`.
     method
         How the interval is computed. None or ``"adjusted-t"``: Student's t after two pseudo-questions [1]_. ``"t"``
-        and ``"clt"``: without them. ``"tango"`` and ``"bonett-price"``: for one generation per question scored 0 or 1.
-        ``"bootstrap"``: percentiles of resampled questions.
+        and ``"clt"``: without them. ``"tango"``: for one generation per question scored 0 or 1.
     borrow
         Results of other models on all questions, as for `score`.
     paired

@@ -92,7 +92,7 @@ _add_claim = click.option(
 add_difference_method = click.option(
     "--method",
     type=click.Choice(DIFFERENCE_METHODS),
-    help="How the interval is computed; default: adjusted-t. bonett-price and tango: one generation per question.",
+    help="How the interval is computed; default: adjusted-t. tango: one generation per question, right or wrong.",
 )
 #: Options for what the columns of tables do not state.
 _NAME_OPTIONS = (

@@ -59,7 +59,7 @@ from howsure.stats.scores import Scores, score
 
 #: Names of the interval methods in sentences.
 _METHODS = {
-    "posterior": "the posterior of a proportion worth as many independent answers",
+    "bayesian-bootstrap": "the Bayesian bootstrap with half a question at 0 and half at 1",
     "wilson-effective": "Wilson's for as many independent answers",
     "exact": "the exact one of as many binomial answers",
     "t": "Student's t",

@@ -347,7 +347,7 @@ def test_two_clusters_are_several():
     assert IN_CLUSTERS not in compare(one, "a", "b").columns()["note"][0]
 
 
-@pytest.mark.parametrize("method", ["adjusted-t", "t", "clt", "tango", "bonett-price", "bootstrap"])
+@pytest.mark.parametrize("method", ["adjusted-t", "t", "clt", "tango"])
 def test_the_method_column_names_the_method(method):
     cells = Cells.from_scores("b", ["a", "b"], list("1234"), [[[1], [0], [1], [1]], [[0], [0], [1], [0]]])
     assert compare(cells, "a", "b", method=method).columns()["method"].tolist() == [method]

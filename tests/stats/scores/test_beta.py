@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from helpers.long_cases import mark_long
 from helpers.strategies import score_grids
-from hypothesis import given, settings
+from hypothesis import given
 from oracles import difficulty as slow
-from scipy import integrate, optimize, special, stats
+from scipy import integrate, optimize, stats
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
@@ -23,7 +23,6 @@ from howsure.stats.scores.beta import (
     require_binary,
 )
 from howsure.stats.scores.beta_likelihood import LIMITS, distinct_counts, make_beta_grid
-from howsure.stats.scores.score_intervals import posterior_of_mean
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/all_the_noises/highk_temp0.7"
 
@@ -241,151 +240,3 @@ def test_empirical_bayes_intervals_cover_on_average():
     covered = np.mean((found.low <= p) & (p <= found.high))
     assert covered == pytest.approx(0.9, abs=0.015)
     assert np.mean(found.mean - p) == pytest.approx(0, abs=0.01)
-
-
-# ---- posterior of the mean
-
-
-def test_one_generation_per_question_gives_jeffreys_interval():
-    """Another program: scipy's quantiles of Beta(c + 1/2, n - c + 1/2), and 0 and 1 at the ends."""
-    n = 23
-    total = np.tril(np.ones((n + 1, n)), -1)  # 0, 1, ..., n right
-    for method in ("variance", "beta-binomial"):
-        low, high = posterior_of_mean(total, np.ones(total.shape, int), 0.9, method=method)
-        c = np.arange(n + 1)
-        slack = 1e-9 if method == "variance" else 1e-3
-        np.testing.assert_allclose(low[1:], stats.beta.ppf(0.05, c + 0.5, n - c + 0.5)[1:], atol=slack)
-        np.testing.assert_allclose(high[:-1], stats.beta.ppf(0.95, c + 0.5, n - c + 0.5)[:-1], atol=slack)
-        assert low[0] == 0
-        assert high[-1] == 1
-
-
-@pytest.mark.parametrize(("N", "k", "m", "s"), [(10, 5, 0, 1), (25, 7, 0.4, 2), (1, 3, 0.5, 1)])
-def test_the_full_likelihood_against_a_plain_grid(N, k, m, s):
-    """A slow version written differently: a fine fixed grid in m itself and the correlation."""
-    rng = np.random.default_rng(N)
-    n = rng.integers(1, k + 1, N)
-    c = rng.binomial(n, rng.beta(m * s, (1 - m) * s, N)) if m else np.zeros(N)
-    x, t = (np.arange(1200) + 0.5) / 1200 * np.pi / 2, np.linspace(-12, 12, 121)
-    mean, size = np.sin(x)[:, None] ** 2, np.exp(-t)
-    log_post = np.broadcast_to(-np.logaddexp(0, t) - np.logaddexp(0, -t), (1200, 121)).copy()
-    for ci, ni in zip(c, n, strict=True):
-        a, b = mean * size, (1 - mean) * size
-        log_post += special.gammaln(a + ci) - special.gammaln(a) + special.gammaln(b + ni - ci) - special.gammaln(b)
-        log_post += special.gammaln(a + b) - special.gammaln(a + b + ni)
-    mass = np.exp(log_post - log_post.max()).sum(axis=1)
-    expected = np.sin(np.interp([0.025, 0.975], np.cumsum(mass) / mass.sum(), x + np.pi / 4800)) ** 2
-    low, high = posterior_of_mean(c[None].astype(float), n[None], method="beta-binomial")
-    slack = 0.004 * (expected[1] - expected[0])
-    assert high[0] == pytest.approx(expected[1], abs=slack)
-    assert low[0] == pytest.approx(expected[0] if c.any() else 0, abs=slack)
-
-
-def test_the_variance_form_by_quadrature():
-    """A slow version written differently: the mixture over r by scipy's adaptive quadrature, unequal counts."""
-    n = np.array([3, 4, 5, 6, 3, 5, 7, 2])
-    c = np.array([0, 1, 5, 2, 0, 3, 6, 2])
-    p, N = c / n, len(n)
-    score, h = p.mean(), np.mean(1 / n)
-    ratio = np.var(p, ddof=1) / (score * (1 - score))
-    freedom = min(N - 1, 2 * N / (stats.kurtosis(p, fisher=False) - 1))
-
-    def weight(r):
-        f = r + (1 - r) * h
-        return f ** (-freedom / 2) * math.exp(-freedom * ratio / (2 * f))
-
-    def cdf(m):
-        def inner(r):
-            f = r + (1 - r) * h
-            return weight(r) * stats.beta.cdf(m, score * N / f + 0.5, (1 - score) * N / f + 0.5)
-
-        return integrate.quad(inner, 0, 1)[0] / integrate.quad(weight, 0, 1)[0]
-
-    low, high = posterior_of_mean(c[None].astype(float), n[None])
-    assert cdf(low[0]) == pytest.approx(0.025, abs=2e-5)
-    assert cdf(high[0]) == pytest.approx(0.975, abs=2e-5)
-
-
-def test_all_right_all_wrong_alike_and_missing():
-    n = np.full((5, 10), 4)
-    n[4] = 0
-    total = np.array([np.zeros(10), np.full(10, 4), np.full(10, 2), [4, *np.zeros(9)], np.zeros(10)])
-    low, high = posterior_of_mean(total, n)
-    assert low[0] == 0
-    assert high[1] == 1
-    assert high[0] == pytest.approx(1 - low[1])
-    assert 0.05 < high[0] < 0.22  # between 40 and 10 trials without a success
-    assert low[2] < 0.5 < high[2]
-    assert high[2] - low[2] > 0.1
-    assert low[3] < 0.1 < high[3]
-    assert np.isnan([low[4], high[4]]).all()
-    with pytest.raises(UnknownNameError, match="unknown posterior"):
-        posterior_of_mean(total, n, method="gibbs")
-    with pytest.raises(InputError, match="level is 0"):
-        posterior_of_mean(total, n, 0)
-
-
-@settings(max_examples=40)
-@given(score_grids(kind="binary"))
-def test_right_and_wrong_are_mirror_images_and_the_score_is_inside(grid):
-    """Theory: exchanging right and wrong exchanges low and 1 - high; a higher level is wider."""
-    cells = Cells.from_scores("g", [f"m{i}" for i in range(len(grid))], [f"q{j}" for j in range(len(grid[0]))], grid)
-    low, high = posterior_of_mean(cells.total, cells.n)
-    flipped_low, flipped_high = posterior_of_mean(cells.n - cells.total, cells.n)
-    np.testing.assert_allclose(low, 1 - flipped_high, atol=1e-9)
-    np.testing.assert_allclose(high, 1 - flipped_low, atol=1e-9)
-    wide_low, wide_high = posterior_of_mean(cells.total, cells.n, 0.99)
-    assert np.all((wide_low <= low + 1e-9) & (high <= wide_high + 1e-9) & (low < high))
-    score = np.array([p[k].mean() for p, k in zip(cells.mean, cells.answered, strict=True)])
-    assert np.all((low <= score) & (score <= high))
-
-
-def coverage(population, mu, N, k, trials=1500, seed=0, **options):
-    rng = np.random.default_rng([seed, N, k])
-    low, high = posterior_of_mean(
-        rng.binomial(k, population(rng, (trials, N))).astype(float), np.full((trials, N), k), **options
-    )
-    return np.mean((low <= mu) & (mu <= high))
-
-
-@pytest.mark.parametrize("k", [1, 5, 50])
-@pytest.mark.parametrize("mu", [0.05, 0.5, 0.9])
-def test_coverage_for_beta_populations(mu, k):
-    """Guarantee by simulation: nominal 95 %, few questions, concentrations .5 and 5; the t interval falls to 22 %."""
-    found = [
-        coverage(lambda rng, size, s=s: rng.beta(mu * s, (1 - mu) * s, size), mu, N, k, trials=200)
-        for N in (5, 20, 100)
-        for s in (0.5, 5)
-    ]
-    assert min(found) > 0.84  # lowest for 5 questions of which hardly one differs from the others
-    assert np.mean(found) > 0.93
-
-
-def never_or_beta(rng, size):
-    return (rng.random(size) > 0.3) * rng.beta(2, 1, size)
-
-
-@pytest.mark.long
-def test_coverage_where_difficulty_is_no_beta_distribution():
-    """Guarantee by simulation: 30 % of questions never answered, N = 100, 50 generations of each."""
-    mu = 0.7 * 2 / 3
-    assert coverage(never_or_beta, mu, 100, 50) == pytest.approx(0.955, abs=0.02)
-    # The reason for the default: the full likelihood is sure of the wrong thing here.
-    assert coverage(never_or_beta, mu, 100, 50, trials=150, method="beta-binomial") < 0.6
-
-
-@pytest.mark.shared
-def test_coverage_on_questions_of_math500():
-    """Guarantee by simulation: 30 questions drawn from the 500 of a benchmark whose means are the truth."""
-    if not SHARED.is_dir():
-        pytest.skip("the tables of ../shared/data/all_the_noises are not here")
-    from howsure.rows.table import read_cells
-
-    [cells] = read_cells(SHARED / "input_table_math500_cot.csv")
-    found = [
-        coverage(lambda rng, size, p=p: rng.choice(p, size), p.mean(), 30, k, trials=200)
-        for p in cells.mean[::12]
-        for k in (1, 10, 100)
-    ]
-    assert np.mean(found) > 0.94
-    assert min(found) > 0.87

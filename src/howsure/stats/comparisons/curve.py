@@ -72,10 +72,15 @@ class Curve(Result):
 
     declared = (
         "benchmark checkpoint=checkpoints n_questions=total.n_questions score=total.score low=total.interval.low "
-        "high=total.interval.high low_prediction=rerun.interval.low high_prediction=rerun.interval.high "
+        "high=total.interval.high low_prediction=_rerun.0 high_prediction=_rerun.1 "
         "difference=_compared.0 low_difference=_compared.1 high_difference=_compared.2 p_value=_compared.3 "
         "p_holm=_compared.4 change=_steps.0 p_change=_steps.1 verdict=_verdict level note=_note"
     )
+
+    def _rerun(self) -> FloatArray:
+        """Return the limits of the band of prediction noise, shape (2, C); NaN where this noise is unknown."""
+        between = self.rerun.interval()
+        return np.where(np.isnan(self.rerun.prediction), np.nan, [between.low, between.high])
 
     def _compared(self) -> FloatArray:
         """Return differences, limits, p-values and adjusted ones, shape (5, C); the reference has a difference only."""

@@ -9,14 +9,17 @@ only the second gets right before they take the mean and its error. Here the two
 +s and -s, with s the typical size of a difference among the questions that differ, so that two models with many small
 differences (question means of many generations) are not charged for two large ones:
 
-    s^2 = (sum d_q^4 + c) / (sum d_q^2 + c),  c = 1/4 for scores of 0 and 1, else 0
+    s^2 = (sum d_q^4 + c) / (sum d_q^2 + c),  c = 1/(4k) for scores of 0 and 1, else 0 and s^2 at least r
     SE^2 = (sum (d_q - d)^2 + 2 s^2 + 2 N d^2 / (N + 2)) / ((N + 2) (N + 1)),  around N d / (N + 2)
+
+k is the harmonic mean of the generations per question of the two models, and 1 below 15 questions; r = 1/(2k) where
+graded scores of the two reach both 0 and 1, so that a question on which they differ by 1 may be as rare as one in N.
 
 The quantile is Student's t. What the pseudo-questions add to the variance is no estimate, so the degrees of freedom are
 those of sum (d_q - d)^2, N - 1, times the squared ratio of the whole sum to it (Satterthwaite 1946): infinite where no
 question differs, N - 1 where all differ alike. With one generation per question scored 0 or 1, s = 1, and this is
-Bonett and Price's interval with the quantile of t in place of the normal one. `bonett_price` and `tango` (Tango 1998)
-are for that case, by name.
+Bonett and Price's interval with the quantile of t in place of the normal one. `tango` (Tango 1998) is for that case, by
+name.
 """
 
 from __future__ import annotations
@@ -24,17 +27,22 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
 from howsure.stats.core.claims import DifferenceMethod, check_level
 from howsure.stats.core.intervals import Interval
 
-__all__ = ["adjusted_error", "adjusted_t", "bonett_price", "pseudo_sizes", "pseudo_variance", "tango"]
+__all__ = ["RARE_SIZE", "adjusted_error", "adjusted_t", "pseudo_sizes", "pseudo_variance", "reach_both_ends", "tango"]
 
-#: Pseudo-count that pulls the size of a pseudo-question towards 1 for scores of 0 and 1: a size that is learned from
-#: ten questions is often too small (coverage .93 without it at N = 10, .99 with it).
+#: Pseudo-count that pulls the size of a pseudo-question towards 1 for scores of 0 and 1, over the number of generations
+#: from so many questions on: a size that is learned from ten questions is often too small (coverage .93 without the
+#: count at N = 10, .99 with it), and with many questions and generations the whole count makes it far too large.
 _PSEUDO_COUNT = 0.25
+_FEWEST_QUESTIONS = 15
+#: Squared size of two pseudo-questions for rare differences of 1: as much as half a question at +1 and half at -1.
+RARE_SIZE = 0.5
 
 #: Where the squared differences of scores in [0, 1] add up to more than this, s = 1: a smaller s would narrow the
 #: interval by less than 1/400, and is not worth its matrix products.
@@ -57,7 +65,7 @@ class _Discordant(Protocol):
     def is_single(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]: ...
 
 
-def pseudo_sizes(cells: Cells, a: IntArray, b: IntArray, square: FloatArray) -> FloatArray:
+def pseudo_sizes(cells: Cells, a: IntArray, b: IntArray, square: FloatArray, n: IntArray) -> FloatArray:
     """Return the squared size s^2 of the two pseudo-questions of each pair, shape (P,).
 
     Parameters
@@ -68,23 +76,36 @@ def pseudo_sizes(cells: Cells, a: IntArray, b: IntArray, square: FloatArray) -> 
         Rows of the two models of each pair, shape (P,).
     square
         Sum of squared differences of the question means over the common questions, shape (P,).
+    n
+        Number of common questions, shape (P,).
 
     Returns
     -------
     1 where scores of 0 and 1 are single generations, and for scores in [0, 1] whose squared differences add up to more
     than 400: a smaller s would narrow those intervals by less than 1/400. Where no question differs, the squared range
     of the scores: 1 for scores in [0, 1], for others the range of the question means; 0 where all of these are equal.
+    For graded scores that reach both ends at least r.
     """
     if cells.binary and not np.any(cells.n > 1):
         return np.ones(len(a))
     sought = np.flatnonzero(square <= _MANY) if cells.unit else np.arange(len(a))
     fourth = square.copy()
     fourth[sought] = _fourth_powers(cells, a[sought], b[sought])
-    count = _PSEUDO_COUNT if cells.binary else 0.0
+    each = mean_where(1 / np.maximum(cells.n, 1), cells.answered)  # one over the harmonic mean of the generations
+    share = np.where(n < _FEWEST_QUESTIONS, 1, (each[a] + each[b]) / 2)
+    count = _PSEUDO_COUNT * share if cells.binary else np.zeros(len(a))
     whole_range = 1.0 if cells.unit else float(np.ptp(cells.mean[cells.answered])) if np.any(cells.answered) else 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         size: FloatArray = np.where(square + count > 0, (fourth + count) / (square + count), whole_range**2)
-    return size
+    rare = RARE_SIZE * share * (reach_both_ends(cells, a, b) if cells.unit and not cells.binary else 0)
+    return np.fmax(size, rare)
+
+
+def reach_both_ends(cells: Cells, a: IntArray, b: IntArray) -> NDArray[np.bool_]:
+    """Return for each pair whether scores of the two models reach both 0 and 1, shape (P,)."""
+    least, largest = (cells.mean if end is None else end for end in (cells.minimum, cells.maximum))
+    ends = np.any((least <= 0) & cells.answered, axis=1), np.any((largest >= 1) & cells.answered, axis=1)
+    return np.asarray((ends[0][a] | ends[0][b]) & (ends[1][a] | ends[1][b]))
 
 
 def _fourth_powers(cells: Cells, a: IntArray, b: IntArray) -> FloatArray:
@@ -207,22 +228,6 @@ def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray,
         N = (pattern @ pattern.T)[a, b]
         added = _SAMPLING_WEIGHT * pseudo / N**2
     return added, df
-
-
-def bonett_price(pairs: _Discordant, level: float) -> Interval:
-    """Compute Bonett and Price's (2012) interval, with one added question of each kind and normal quantiles.
-
-    NaN for pairs that do not have one generation per question scored 0 or 1.
-    """
-    b, c, N = _discordant(pairs)
-    first, second, n = b + 1, c + 1, N + 2
-    center = (first - second) / n
-    se = np.sqrt(((first + second) / n - center**2) / n)
-    statistic = center / se
-    half = special.ndtri((1 + level) / 2) * se
-    p_value = 2 * special.ndtr(-np.abs(statistic))
-    low, high = np.clip(center - half, -1, 1), np.clip(center + half, -1, 1)
-    return _without_df(low, high, level, "bonett-price", statistic, p_value)
 
 
 def tango(pairs: _Discordant, level: float) -> Interval:

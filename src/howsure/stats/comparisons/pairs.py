@@ -20,11 +20,12 @@ from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.comparisons.paired_intervals import (
+    RARE_SIZE,
     adjusted_error,
     adjusted_t,
-    bonett_price,
     pseudo_sizes,
     pseudo_variance,
+    reach_both_ends,
     tango,
 )
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding
@@ -42,23 +43,22 @@ from howsure.stats.core.pair_sums import common_sums
 from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.scores import (
     IN_CLUSTERS,
-    LOST_DATA_NOISE,
+    LOST_SHARE,
     NARROW_BY_CHANCE,
     ONE_CLUSTER,
     WITHOUT_CLUSTERS,
     clustered_pairs,
-    score_intervals,
 )
 
-__all__ = ["POWER", "UNDETECTABLE", "Comparison", "Pairs", "compare", "pairs"]
-
-#: Those that need one generation per question, scored 0 or 1.
-_OF_SINGLE_ANSWERS = {"bonett-price": bonett_price, "tango": tango}
+__all__ = ["POWER", "RARE_DIFFERENCES", "UNDETECTABLE", "Comparison", "Pairs", "compare", "pairs"]
 
 #: Power of the test that `detectable` refers to.
 POWER = 0.8
 #: Note on a pair whose smallest detectable difference is larger than any that there can be.
 UNDETECTABLE = f"no difference of scores from 0 to 1 is found with {POWER:.0%} power"
+#: Note on graded scores of new questions where two pseudo-questions of `RARE_SIZE` widen the interval by this factor.
+RARE_DIFFERENCES = "scores hardly differ: if they can differ by 1 on a rare question, the interval is too narrow"
+_WIDER_BY_RARE = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Comparison(Result):
     df
         Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see `cluster_means`.
     cells
-        What was compared: the bootstrap and the default interval go back to it.
+        What was compared: the default interval goes back to it.
 
     Examples
     --------
@@ -134,9 +134,9 @@ class Comparison(Result):
         level = self.level if level is None else level
         if self.method in {None, "adjusted-t"}:
             return self._adjusted(level)
-        if self.method in _OF_SINGLE_ANSWERS:
-            return _OF_SINGLE_ANSWERS[self.method](self, level)
-        between = interval(
+        if self.method == "tango":
+            return tango(self, level)
+        return interval(
             self.difference,
             np.sqrt(self.variance),
             self.n_questions,
@@ -145,11 +145,6 @@ class Comparison(Result):
             df=self.df,
             bounds=self._bounds,
         )
-        if self.method != "bootstrap":
-            return between
-        _, low, high = score_intervals.paired_percentile_limits(self.cells, self.a, self.b, level)
-        low, high = np.where(between.flat, np.nan, low), np.where(between.flat, np.nan, high)
-        return replace(between, low=low, high=high, method=np.full(len(low), self.method), df=np.full(len(low), np.nan))
 
     @property
     def _bounds(self) -> tuple[float, float] | None:
@@ -173,7 +168,7 @@ class Comparison(Result):
         """Squared size of the two pseudo-questions of the default interval, shape (P,); see `paired_intervals`."""
         if self.claim == "single-run" and self.cells.binary:
             return np.ones(len(self.a))  # a single generation of each differs by 1 or not at all
-        return pseudo_sizes(self.cells, self.a, self.b, self.square)
+        return pseudo_sizes(self.cells, self.a, self.b, self.square, self.n_questions)
 
     @cached_property
     def ties(self) -> FloatArray:
@@ -350,7 +345,7 @@ class Comparison(Result):
     def _note(self, between: Interval) -> NDArray[np.object_]:
         """Return the note of each pair."""
         common = self.n_questions > 0
-        has_pseudo_questions = self.method in {None, "adjusted-t", "bonett-price"}
+        has_pseudo_questions = self.method in {None, "adjusted-t"}
         alike = np.abs(self.difference) <= 1e-12  # means of equal scores differ by rounding
         pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
         pseudo_of_these, pseudo = pseudo & (self.claim == "these-questions"), pseudo & (self.claim != "these-questions")
@@ -359,8 +354,8 @@ class Comparison(Result):
         if np.any(of_largest):
             is_graded = self.cells.unit and not self.cells.binary
             of_largest &= is_graded & (self.pseudo_size == 1)
-        is_below_0 = self.data < -1e-12 * self.total  # by more than rounding
-        explanation = NARROW_BY_CHANCE if self.claim == "new-questions" and self.n_clusters is None else ""
+        is_narrow = self.data < -LOST_SHARE * self.variance * self.n_questions - 1e-12
+        is_narrow &= self.claim == "new-questions" and self.n_clusters is None
         return notes(
             {
                 "no question in common": ~common,
@@ -372,19 +367,29 @@ class Comparison(Result):
                 "no question varied: the interval rests on half a pseudo-question": pseudo_of_these,
                 "no variation was seen: no interval": between.flat,
                 UNDETECTABLE: self._is_undetectable,
-                f"{self.method} needs one generation per question, scored 0 or 1": np.full(
-                    len(common), self.method in _OF_SINGLE_ANSWERS
-                )
-                & ~self.is_single,
+                "tango needs one generation per question, scored 0 or 1": ~self.is_single & (self.method == "tango"),
                 "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
                 "one generation per question: data and prediction noise cannot be separated": common
                 & np.isnan(self.prediction),
-                f"{LOST_DATA_NOISE}{explanation}": is_below_0,
+                NARROW_BY_CHANCE: is_narrow,
+                RARE_DIFFERENCES: self._is_narrow_if_rare(between),
                 **self._of_variants(),
                 **self._of_clusters(),
                 FEW_DF: is_few_df(between),
             }
         )
+
+    def _is_narrow_if_rare(self, between: Interval) -> NDArray[np.bool_]:
+        """Return where graded scores do not reach both ends, and rare differences of 1 would widen the interval."""
+        is_default = self.method in {None, "adjusted-t"} and self.claim == "new-questions" and self.n_clusters is None
+        if not is_default or not self.unit or self.cells.binary:
+            return np.zeros(len(self.a), bool)
+        size = np.full(len(self.a), RARE_SIZE)
+        wide = adjusted_t(
+            self.difference, self.variance, self.n_questions, size, level=between.level, bounds=self._bounds
+        )
+        is_wider = wide.high - wide.low >= _WIDER_BY_RARE * (between.high - between.low)
+        return np.asarray(is_wider & ~reach_both_ends(self.cells, self.a, self.b))
 
     def _of_variants(self) -> dict[str, NDArray[np.bool_]]:
         """Return notes on the prompt variants that scores are averaged over, each with where it holds, shape (P,)."""
@@ -508,9 +513,8 @@ def pairs(
         Coverage of the interval in (0, 1).
     method
         Method of the interval. None or ``"adjusted-t"``: Student's t with two pseudo-questions, which holds where few
-        questions differ (`paired_intervals`). ``"t"`` and ``"clt"``: without them. ``"tango"`` and ``"bonett-price"``:
-        for one generation per question scored 0 or 1. ``"bootstrap"``: percentiles of draws of questions, with the
-        p-value of t. The last three make the claim ``"new-questions"`` only, without clusters.
+        questions differ (`paired_intervals`). ``"t"`` and ``"clt"``: without them. ``"tango"``: for one generation
+        per question scored 0 or 1, the claim ``"new-questions"`` and no clusters.
     every_column
         Also tabulate the expected shares of wins and ties, and standard errors by rules of thumb.
 
@@ -600,7 +604,7 @@ def _fields(
     check_level(level)
     if method is not None:
         check_choice("method", method, DIFFERENCE_METHODS)
-    if method in {"bootstrap", *_OF_SINGLE_ANSWERS} and (claim != "new-questions" or cells.clusters is not None):
+    if method == "tango" and (claim != "new-questions" or cells.clusters is not None):
         raise InputError(
             f"method {method!r} makes the claim 'new-questions' only, without clusters",
             where=cells.benchmark,
@@ -638,7 +642,7 @@ def _fields(
         binary = cells.binary & (n > 0)
         wins_a, wins_b = (np.where(binary, np.where(itself, E / 2, wins / n), np.nan) for wins in (wins_a, wins_b))
         is_single = binary & (sums.several[a, b] == 0) & (sums.several[b, a] == 0)
-        if method in _OF_SINGLE_ANSWERS and not np.any(is_single):
+        if method == "tango" and not np.any(is_single):
             raise InputError(
                 f"method {method!r} needs one generation per question, scored 0 or 1",
                 where=cells.benchmark,

@@ -48,25 +48,19 @@ IntervalMethod = Literal[
     "t",
     "clt",
     "wilson-effective",
+    "bayesian-bootstrap",
     "wilson",
     "exact",
-    "posterior",
-    "beta-binomial",
-    "bootstrap",
-    "bca",
     "plain",
     "plugin",
 ]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
 #: When each interval of a score is used, as `howsure score --help` says it; the defaults first.
 INTERVAL_METHOD_TEXTS: dict[IntervalMethod, str] = {
-    "posterior": "the default for scores of 0 and 1",
+    "bayesian-bootstrap": "the default for scores in [0, 1] of new questions",
     "wilson-effective": "the default for others in [0, 1]",
     "t": "the default for any others",
     "clt": "",
-    "beta-binomial": "",
-    "bootstrap": "",
-    "bca": "",
     "wilson": "for one generation per question",
     "exact": "for one generation per question; of these questions where it is narrower",
     "plain": "as published, biased",
@@ -74,12 +68,8 @@ INTERVAL_METHOD_TEXTS: dict[IntervalMethod, str] = {
 }
 
 #: Intervals of a difference of two models.
-DifferenceMethod = Literal["adjusted-t", "t", "clt", "bonett-price", "tango", "bootstrap"]
+DifferenceMethod = Literal["adjusted-t", "t", "clt", "tango"]
 DIFFERENCE_METHODS: tuple[DifferenceMethod, ...] = get_args(DifferenceMethod)
-
-#: What the posterior of a mean learns the correlation of generations from.
-PosteriorMethod = Literal["variance", "beta-binomial"]
-POSTERIOR_METHODS: tuple[PosteriorMethod, ...] = get_args(PosteriorMethod)
 
 #: Missing generations are left out, counted as wrong, or both wrong (lower limit) and right (upper limit).
 MissingRule = Literal["as-missing", "as-zero", "bounds"]

@@ -24,6 +24,7 @@ from howsure.stats.scores import (
     IN_CLUSTERS,
     LOST_DATA_NOISE,
     NEW_CLUSTERS,
+    NO_END,
     ONE_CLUSTER,
     WITHOUT_CLUSTERS,
     add_cluster_variance,
@@ -116,8 +117,8 @@ def components_from_cells(
     se_D, se_E, se_T = (math.sqrt(sum(part[i] ** 2 for part in parts)) for i in range(3, 6))
     pilot_notes = dict.fromkeys(RowNotes(*(one.columns()["note"][0] for one in results)).sentences)
     # notes on the pilot's own interval and test, not on its noise
-    for text in (FEW_DF, FEW_QUESTIONS, IN_CLUSTERS, comparisons.UNDETECTABLE):
-        pilot_notes.pop(text, None)
+    own = (FEW_DF, FEW_QUESTIONS, IN_CLUSTERS, NO_END, comparisons.RARE_DIFFERENCES, comparisons.UNDETECTABLE)
+    pilot_notes = dict.fromkeys(text for text in pilot_notes if not text.startswith(own))
     if cells.clusters is not None and claim == "new-questions":
         D, T, se_D, note = add_cluster_variance(
             cells, [name for name in (a, b) if name is not None], D, T, paired=paired

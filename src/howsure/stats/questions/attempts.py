@@ -20,22 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from howsure.errors import InputError
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding
 from howsure.stats.core.claims import Claim, check_claim, check_level
-from howsure.stats.core.intervals import Interval, interval, log_choose
+from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Conditions, Result
 from howsure.stats.questions.consistency import AnswerCounts
-from howsure.stats.scores import (
-    FEW_QUESTIONS,
-    FEWEST_BINARY,
-    cluster_means,
-    posterior_of_means,
-    require_binary,
-    sampling_df,
-)
+from howsure.stats.scores import bootstrap_limits, cluster_means, require_binary, sampling_df
 
 __all__ = [
-    "FEWEST_ATTEMPTED",
     "Attempts",
     "estimate_majority",
     "estimate_majority_of_answers",
@@ -96,10 +88,6 @@ def pass_all(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
     return probability
 
 
-#: New questions below which a note says of more than two attempts that kinds of question may be missing.
-FEWEST_ATTEMPTED = 100
-
-
 @dataclass(frozen=True, eq=False)
 class Attempts(Result):
     """Success of k attempts; arrays have one entry per model, measure and k.
@@ -129,9 +117,9 @@ class Attempts(Result):
         Questions without a score; None where unknown.
     n_variants
         Prompt variants that the generations are of.
-    estimates, alike
-        Estimate of each question, NaN where it has fewer than k generations, shape (entries, N), and `alike` of
-        `scores.posterior_of_means`; None where the interval is not that one.
+    estimates
+        Estimate of each question, NaN where it has fewer than k generations, shape (entries, N); None where the
+        interval is not the Bayesian bootstrap.
 
     Examples
     --------
@@ -156,12 +144,11 @@ class Attempts(Result):
     n_missing: IntArray | None = None
     n_variants: int = 1
     estimates: FloatArray | None = field(default=None, repr=False)
-    alike: FloatArray | None = field(default=None, repr=False)
 
     def interval(self, level: float | None = None) -> Interval:
         """Return the interval of each score at a level in (0, 1); None: that of the result.
 
-        For new questions without clusters it is the posterior interval, for others the wilson-effective one.
+        For new questions without clusters it is `scores.bootstrap_limits`, for others the wilson-effective one.
         """
         level = self.level if level is None else level
         between = interval(
@@ -174,14 +161,14 @@ class Attempts(Result):
             df=self.df,
             bounds=(0.0, 1.0),
         )
-        if self.estimates is None or self.alike is None:
+        if self.estimates is None:
             return between
-        low, high = posterior_of_means(self.estimates, ~np.isnan(self.estimates), self.alike, level)
+        low, high = bootstrap_limits(self.estimates, ~np.isnan(self.estimates), level)
         return replace(
             between,
             low=low,
             high=high,
-            method=np.full(len(low), "posterior"),
+            method=np.full(len(low), "bayesian-bootstrap"),
             flat=np.zeros(len(low), bool),
             df=np.full(len(low), np.nan),
         )
@@ -216,10 +203,6 @@ class Attempts(Result):
             & (self.n_questions == 1),
             "fewer than 2k generations of some question: the sampling error is unknown": unknown
             & (self.claim == "these-questions"),
-            FEW_QUESTIONS: (self.claim != "these-questions")
-            & (not self.clustered)
-            & (self.n_questions > 1)
-            & (self.n_questions < np.where(self.k > 2, FEWEST_ATTEMPTED, FEWEST_BINARY)),
             "no variation was seen: no interval": self._interval.flat,
             "questions in clusters: the error is for new clusters": np.array(self.clustered),
             f"of {self.n_variants} prompt variants: attempts at a question may differ in their prompt": np.array(
@@ -261,9 +244,7 @@ def estimate_pass_at_k(
     theta_q^2)/N for these questions, where theta_q^2 is estimated without bias from 2k generations; and
     score (1 - score)/N for a single run of k attempts at each of N new questions.
 
-    The interval for new questions without clusters is that of the score, `scores.posterior_of_means`: if all questions
-    were alike, pass^k = p^k had the variance sum_j P(j) p^(2k - j) - p^(2k), with P(j) the probability that two subsets
-    of k of n generations have j in common; pass@k is 1 - pass^k of wrong answers.
+    The interval for new questions without clusters is that of the score, `scores.bootstrap_limits` of the U_q.
 
     References
     ----------
@@ -337,8 +318,7 @@ def estimate_majority(
     Notes
     -----
     The estimate of a question is the share of all subsets of k generations whose most frequent answer is right. The
-    interval for new questions without clusters is that of `estimate_pass_at_k`; if all questions were alike, the
-    variance of a question were k/n m(1 - m) at most (Hoeffding 1963, section 5), and it is taken as that.
+    interval for new questions without clusters is that of `estimate_pass_at_k`.
 
     References
     ----------
@@ -429,7 +409,7 @@ def _summarize(
     clustered = cells.clusters is not None and claim == "new-questions"
     parts: list[list[FloatArray]] = []
     estimates: list[FloatArray] = []
-    for measure, estimate in measures.items():
+    for estimate in measures.values():
         for k in ks:
             success, variance = estimate(int(k))
             used = cells.n >= k
@@ -449,11 +429,10 @@ def _summarize(
                     of_clusters = cluster_means(np.where(used, success, np.nan), cells.clusters)
                     error, df = of_clusters.variance / N, of_clusters.df
                 estimates.append(np.where(used, success, np.nan))
-                alike = mean_where(_variance_ratio_if_alike(measure, score, cells.n, int(k)), used)
-                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, error, df, alike])
+                parts.append([N, np.sum(cells.answered & ~used, axis=1), score, error, df])
     # rows are sorted by model, then measure, then k
-    N, short, score, variance, df, alike = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
-    is_posterior = claim == "new-questions" and not clustered
+    N, short, score, variance, df = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
+    is_bootstrap = claim == "new-questions" and not clustered
     return Attempts(
         cells.benchmark,
         cells.models,
@@ -470,28 +449,8 @@ def _summarize(
         clustered,
         np.repeat(np.sum(~cells.answered, axis=1), len(parts)),
         max(len(cells.variants), 1),
-        np.stack(estimates, axis=1).reshape(M * len(parts), -1) if is_posterior else None,
-        alike if is_posterior else None,
+        np.stack(estimates, axis=1).reshape(M * len(parts), -1) if is_bootstrap else None,
     )
-
-
-def _variance_ratio_if_alike(measure: str, score: FloatArray, n: IntArray, k: int) -> FloatArray:
-    """Return the variance of the estimate of a question over m(1 - m) if all questions were alike, shape (M, N).
-
-    Of pass^k, with p the probability of a right generation and P(j) that of j common generations of two subsets:
-
-        sum_j P(j) (p^(2k - j) - p^(2k)) / (p^k (1 - p^k)) = sum_j P(j) p^(k - j) s(j)/s(k),  s(j) = 1 + ... + p^(j - 1)
-    """
-    if measure == "majority@k":
-        return np.broadcast_to(k / np.maximum(n, k), n.shape)
-    p = np.nan_to_num(1 - score if measure == "pass@k" else score) ** (1 / k)
-    powers = p[:, None] ** np.arange(k)
-    sums = np.cumsum(powers, axis=1)
-    ratios = powers[:, ::-1] * sums / sums[:, -1:]  # of j = 1, ..., k
-    sizes, where = np.unique(np.maximum(n, k), return_inverse=True)
-    j = np.arange(1, k + 1)[:, None]
-    in_common = np.exp(log_choose(k, j) + log_choose(sizes - k, k - j) - log_choose(sizes, k))
-    return np.take_along_axis(ratios @ in_common, where.reshape(n.shape), axis=1)
 
 
 def _check_arguments(k: Sequence[int], claim: Claim, level: float) -> None:

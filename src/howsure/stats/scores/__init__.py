@@ -1,9 +1,7 @@
 """Scores of models on one benchmark, their standard errors and their intervals.
 
 score              `score`: mean, variance components and standard error under a claim; `Scores`
-score_intervals    Wilson, Clopper-Pearson and the other intervals that go back to the cells
-mean_posterior     posterior interval of an expected score, the default for scores of 0 and 1
-bootstrap          percentile and BCa intervals from resampled questions
+score_intervals    the intervals that go back to the cells: Bayesian bootstrap, the default, Wilson, Clopper-Pearson
 clusters           variances of means over questions that come in clusters
 missing            scores with failed generations counted as wrong, or bounded from both sides
 prediction_noise   variance and degrees of freedom of what sampling alone adds

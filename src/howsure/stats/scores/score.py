@@ -49,11 +49,11 @@ from howsure.stats.scores.prediction_noise import sampling_df
 from howsure.stats.scores.score_intervals import SCORE_INTERVALS, clopper_pearson
 
 __all__ = [
-    "FEWEST_BINARY",
-    "FEWEST_GRADED",
     "FEW_QUESTIONS",
     "LOST_DATA_NOISE",
+    "LOST_SHARE",
     "NARROW_BY_CHANCE",
+    "NO_END",
     "Scores",
     "SingleRunErrors",
     "describe_generations",
@@ -63,29 +63,31 @@ __all__ = [
 ]
 
 _PUBLISHED = ("plain", "plugin")
-#: Note on equal question means other than 0 and 1, of which Wilson's interval has no width.
-_ALL_EQUAL = (
-    "no variation was seen: no interval, because equal scores do not say how far another question may be from them"
-)
 #: Note on clusters whose means are equal though their questions differ.
 _EQUAL_CLUSTERS = "the clusters have equal means: no interval, because they do not say how far others may be from them"
 #: What scores a method needs, after the note that it has no interval for others.
 SCORES_NEEDED = {
     **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
-    **dict.fromkeys(("posterior", "beta-binomial"), ": it needs scores of 0 and 1"),
+    "bayesian-bootstrap": ": it needs scores in [0, 1]",
 }
-#: New questions below which a note says that kinds of them may be missing, with scores of 0 and 1 and with others;
-#: docs/guarantees.md makes no claim there.
-FEWEST_BINARY, FEWEST_GRADED = 25, 50
+#: New questions below which a note on t and Wilson's interval of graded scores says that kinds of them may be missing.
+FEWEST_QUESTIONS = 50
 FEW_QUESTIONS = "few questions: the interval may be too narrow, as kinds of question may be missing"
 #: A question has few generations where half of the questions have so many times as many or more.
 _FEW_GENERATIONS = 4
 #: Note on them where the error would be larger by this factor if they varied most.
 _LARGER_ERROR = 1.25
-#: Note on a negative estimate of data noise.
+#: Note on an estimate of data noise so far below 0, by this share of var(p_q) or more, that the error for new questions
+#: is a tenth below that for these questions; a little below 0 is what equal questions give every second time.
+LOST_SHARE = 0.25
 LOST_DATA_NOISE = "data noise is lost in the sampling noise"
-#: What follows from it for the claim on new questions, without clusters: SE^2 - SE^2 of these questions is D/N.
-NARROW_BY_CHANCE = ": by chance the estimated error for new questions is below that for these questions"
+NARROW_BY_CHANCE = (
+    f"{LOST_DATA_NOISE}: by chance the estimated error for new questions is below that for these questions"
+)
+#: Beginning of the note on graded scores that do not reach an end, where the interval is wider than that of t by this
+#: factor or more because they may.
+NO_END = "if no question can score"
+_WIDER_BY_ENDS = 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +190,9 @@ class Scores(Result):
         if method not in SCORE_INTERVALS:
             return self._narrow(between) if self.method is None else between
         low, high = SCORE_INTERVALS[method](self.cells, level)
-        # Draws of questions that all score the same have no width, and claim nothing.
-        flat = low == high
-        low, high = np.where(flat, np.nan, low), np.where(flat, np.nan, high)
+        none = np.full(len(low), np.nan)
         return replace(
-            between, low=low, high=high, method=np.full(len(low), method), flat=flat, df=np.full(len(low), np.nan)
+            between, low=low, high=high, method=np.full(len(low), method), flat=np.zeros(len(low), bool), df=none
         )
 
     def _narrow(self, between: Interval) -> Interval:
@@ -201,12 +201,13 @@ class Scores(Result):
         A sum of right answers of different probabilities varies less than a binomial one (Hoeffding 1956). Questions
         with more generations than others count with as many as the fewest of any, which errs to the safe side. Where
         all are always right or always wrong, and both occur, each counts with one: its generations may be copies.
+        One generation per question has this interval although it has no standard error.
         """
         if self.claim != "these-questions" or not self.cells.binary or self.judge_error is not None:
             return between
         fewest = np.min(self.cells.n, axis=1, where=self.cells.answered, initial=np.iinfo(self.cells.n.dtype).max)
         fewest = np.where((self.variance == 0) & (self.score > 0) & (self.score < 1), 1, fewest)
-        n = np.where(np.isnan(self.variance), np.nan, self.n_questions * np.where(self.n_questions > 0, fewest, 0))
+        n = np.where(self.n_questions > 0, self.n_questions * fewest.astype(float), np.nan)
         low, high = clopper_pearson(self.score * n, n, between.level)
         is_exact = (high - low < between.high - between.low) | (np.isnan(between.low) & ~np.isnan(low))
         return replace(
@@ -219,10 +220,30 @@ class Scores(Result):
         )
 
     def _default_method(self) -> IntervalMethod:
-        """Return the posterior for new questions scored 0 or 1, wilson-effective in [0, 1], otherwise t."""
-        if self.cells.binary and self.claim == "new-questions" and self.n_clusters is None:
-            return "posterior"
+        """Return the Bayesian bootstrap for new questions and scores in [0, 1], or wilson-effective, otherwise t."""
+        if self.unit and self.claim == "new-questions" and self.n_clusters is None:
+            return "bayesian-bootstrap"
         return "wilson-effective" if self.unit else "t"
+
+    def _note_ends(self, between: Interval) -> list[str]:
+        """Return notes with t's limits, where graded scores do not reach an end and the interval is wider for it."""
+        texts = [""] * len(self.models)
+        if self.method is not None or self.cells.binary or self._default_method() != "bayesian-bootstrap":
+            return texts
+        by_t = intervals.interval(
+            self.score, np.sqrt(self.variance), self.n_questions, level=between.level, bounds=(0.0, 1.0)
+        )
+        least, largest = (
+            self.cells.mean if extreme is None else extreme for extreme in (self.cells.minimum, self.cells.maximum)
+        )
+        is_wider = between.high - between.low >= _WIDER_BY_ENDS * (by_t.high - by_t.low)  # False for NaN
+        for i in np.flatnonzero(is_wider):
+            there = self.cells.answered[i]
+            ends = {"0": np.any(least[i][there] <= 0), "1": np.any(largest[i][there] >= 1)}
+            missing = " or ".join(end for end, is_reached in ends.items() if not is_reached)
+            if missing:
+                texts[i] = f"{NO_END} {missing}, t has {by_t.low[i]:.4f} to {by_t.high[i]:.4f}"
+        return texts
 
     def columns(self) -> Columns:
         """Return one row per model, the best first."""
@@ -230,19 +251,16 @@ class Scores(Result):
         between = self.interval()
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
-        is_of_others = self.claim == "new-questions" and self.method is None and self.unit
         is_varied = (self.n_clusters is not None) & (self.total > 0)
-        flat = between.flat & ~is_varied
         missing = notes(
             {
-                "no variation was seen: no interval": flat & (not is_of_others),
-                _ALL_EQUAL: flat & is_of_others,
+                "no variation was seen: no interval": between.flat & ~is_varied,
                 _EQUAL_CLUSTERS: between.flat & is_varied,
                 f"no interval by {self.method} for such scores{SCORES_NEEDED.get(self.method or '', '')}": lost,
                 intervals.FEW_DF: intervals.is_few_df(between),
             }
         )
-        all_notes = join_notes(self.reasons, missing)
+        all_notes = join_notes(self.reasons, missing, self._note_ends(between))
         columns: Columns = make_columns(
             len(self.models),
             benchmark=self.benchmark,
@@ -288,12 +306,12 @@ def score(
     level
         Coverage of the interval in (0, 1).
     method
-        Method of the interval, one of `INTERVAL_METHODS`. None: ``"posterior"`` for new questions scored 0 or 1, else
-        ``"wilson-effective"`` for scores in [0, 1], or where it is narrower, of these questions scored 0 or 1,
-        ``"exact"`` for as many binomial answers, else ``"t"``. The standard errors come from the unbiased components
-        above, but for two methods: ``"plain"`` leaves out the correction for few generations, as NOISE's published
-        model tables do; ``"plugin"`` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x too large at
-        k = 5). These two use the CLT interval.
+        Method of the interval, one of `INTERVAL_METHODS`. None: for scores in [0, 1] ``"bayesian-bootstrap"`` of new
+        questions without clusters, else ``"wilson-effective"``, or where it is narrower, of these questions scored 0
+        or 1, ``"exact"`` for as many binomial answers; for other scores ``"t"``. The errors come from the unbiased
+        components above, but for two methods: ``"plain"`` leaves out the correction for few generations, as NOISE's
+        published model tables do; ``"plugin"`` is GEN eq. (2)-(3), which counts the prediction variance twice (1.13x
+        too large at k = 5). These two use the CLT interval.
 
     Returns
     -------
@@ -314,7 +332,7 @@ def score(
     ----------
     NOISE eq. (22)-(25). GEN eq. (2)-(3). Miller (2024), Adding error bars to evals. Korn and Graubard (1998), Survey
     Methodology 24, for the effective sample size. Hoeffding (1956), Ann. Math. Statist. 27, and Clopper and Pearson
-    (1934) for the exact interval of these questions.
+    (1934) for the exact interval of these questions. Rubin (1981), Ann. Statist. 9, for the Bayesian bootstrap.
 
     Examples
     --------
@@ -364,7 +382,7 @@ def score(
         n_clusters=None if clustered is None else clustered.n_clusters,
         level=level,
         method=method,
-        reasons=tuple(_reasons(cells, noise, claim, clustered)),
+        reasons=tuple(_reasons(cells, noise, claim, method, clustered)),
     )
 
 
@@ -544,15 +562,17 @@ def _describe_unseen_variation(cells: Cells, noise: _Noise, i: int) -> str:
     return f"{which} {others}, and were not seen to vary: if they vary, the error may be {error}"
 
 
-def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVariance | None) -> Iterator[str]:
+def _reasons(
+    cells: Cells, noise: _Noise, claim: Claim, method: IntervalMethod | None, clustered: ClusteredVariance | None
+) -> Iterator[str]:
     """Yield the note of each model."""
     several = np.sum(cells.n > 1, axis=1)
     answered = np.sum(cells.answered, axis=1)
     common = []
     if claim == "these-questions" and cells.clusters is not None:
         common.append(WITHOUT_CLUSTERS)
-    fewest = FEWEST_BINARY if cells.binary else FEWEST_GRADED
-    explanation = NARROW_BY_CHANCE if claim == "new-questions" and clustered is None else ""
+    is_of_others = claim == "new-questions" and clustered is None
+    is_bootstrap = is_of_others and cells.unit and method in {None, "bayesian-bootstrap"}
     counters = [("unparsed, scored 0", cells.unparsed), ("without a score, left out", cells.failed)]
     for i, model in enumerate(cells.models):
         conditions = {
@@ -560,10 +580,13 @@ def _reasons(cells: Cells, noise: _Noise, claim: Claim, clustered: ClusteredVari
             "one question: the spread over questions is unknown": answered[i] == 1,
             "one generation per question: data and prediction noise cannot be separated": several[i] == 0 < answered[i],
             f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
-            FEW_QUESTIONS: claim != "these-questions" and clustered is None and 1 < answered[i] < fewest,
+            FEW_QUESTIONS: claim != "these-questions"
+            and clustered is None
+            and not (cells.binary or is_bootstrap)
+            and 1 < answered[i] < FEWEST_QUESTIONS,
             "the plug-in prediction noise is below 0, so that the data noise is more than the total": noise.data[i]
             > (1 + 1e-12) * noise.total[i],
-            f"{LOST_DATA_NOISE}{explanation}": noise.data[i] < -1e-12 * noise.total[i],  # not what rounding leaves
+            NARROW_BY_CHANCE: is_of_others and noise.data[i] < -LOST_SHARE * noise.between[i] - 1e-12,
         }
         if claim == "these-questions":
             conditions[_describe_unseen_variation(cells, noise, i)] = True
