@@ -138,6 +138,25 @@ def test_the_test_of_equal_differences_is_that_of_two_way_variance_analysis():
     assert found.p_prompt[0] == pytest.approx(stats.f.sf(between / rest, 3, 15))
 
 
+def test_the_true_share_is_withheld_where_one_prompt_in_ten_breaks_a_model():
+    """Guarantee by seeded simulation: one prompt in ten costs one of two models 2 logits; its true share is about .1."""
+    rng = np.random.default_rng(6)
+    M, N, S = 200, 100, 20
+    first = (np.arange(M) < M // 2)[:, None, None]
+    broken = first & (rng.random((M, 1, S)) < 0.1)
+    logit = 0.6 * first + 0.05 * rng.normal(size=(M, 1, S)) - 2 * broken + rng.normal(0, 1.5, (1, N, 1))
+    p = 1 / (1 + np.exp(-logit))
+    cube = binary(p, 1, rng)
+    pairs = [estimate_rank_flips(cube.select([str(i), str(i + M // 2)])) for i in range(M // 2)]
+    printed = np.array([[one.true_low[0], one.swapped_true[0], one.true_high[0]] for one in pairs])
+    withheld = np.isnan(printed).all(axis=1)
+    truth = np.mean([p[i].mean(axis=0) < p[i + M // 2].mean(axis=0) for i in range(M // 2)])
+    assert truth == pytest.approx(0.1, abs=0.03)
+    assert np.mean(withheld) > 0.7  # two of 20 draws have no broken prompt
+    assert np.mean((printed[:, 0] > truth) | (printed[:, 2] < truth)) < 0.2  # without the test of fit it is .52
+    assert "change the difference far more than the others" in pairs[int(np.argmax(withheld))].columns()["note"][0]
+
+
 def test_a_tie_counts_half_as_a_flip():
     """By hand: differences of .5, 0, -.25 and .5, whose mean is above 0."""
     scores = np.array([[0.75, 0.5, 0.25, 0.75], [0.25, 0.5, 0.5, 0.25]])

@@ -6,7 +6,8 @@ d_s by questions and generations: (vQS + ve/K)/N where no cell is missing, and t
 
     swapped            share of the S variants where d_s and D differ in sign, a tie counts half; Wilson interval
     swapped_by_noise   expectation of that share if the prompt had no effect: the mean of Phi(-|D|/tau_s)
-    swapped_true       Phi(-|D|/sd_S) with sd_S^2 = vS, the variance of true differences over variants (normal)
+    swapped_true       Phi(-|D|/sd_S) with sd_S^2 = vS, the variance of true differences over variants; NaN where the
+                       test of Shapiro and Wilk rejects that 8 or more d_s are normal (p < .05)
     p_prompt           test of no variance of the difference over variants: F = S s^2(d) N / MSR
     p_swap             test of no true rank flip, for qualitative interaction (Gail and Simon 1985):
                        sum_h Binomial(h; S - 1, 1/2) P(h F(h, df) > min(sum over d_s > 0, sum over d_s < 0)) of
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
@@ -42,6 +43,8 @@ _DRAWS = 1000
 _BLOCK = 64
 #: Smaller differences of scores are ties: least squares compute scores to about 1e-15.
 _TIE = 1e-12
+#: p-value of the test of Shapiro and Wilk below which differences are not taken as normal, from so many variants on.
+_NOT_NORMAL, _FEWEST_TESTED = 0.05, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,8 @@ class RankFlips(Result):
     swapped_by_noise
         The share to be expected if the prompt had no effect.
     swapped_true, true_low, true_high
-        Share without the noise of questions and generations, and its interval.
+        Share without the noise of questions and generations, and its interval; NaN where the differences of the
+        variants are not normal, as where a few prompts break the format for one model.
     p_prompt, p_swap
         p-values of "the difference is the same in all variants" and of "no variant changes the order".
     var_question, var_variant, var_interaction, var_generation
@@ -115,7 +119,9 @@ class RankFlips(Result):
             & np.isnan(self.swapped_by_noise),
             "all variants have the same difference: no interval of the true share": (self.n_variants > 1)
             & np.isnan(self.true_low)
-            & ~np.isnan(self.swapped_by_noise),
+            & ~np.isnan(self.swapped_true),
+            "a few prompts change the difference far more than the others: no true share, which assumes that "
+            "differences are normal over prompts": np.isnan(self.swapped_true) & ~np.isnan(self.swapped_by_noise),
             "no noise was seen, or questions share too few variants: no test of a true flip": (
                 np.isnan(self.p_swap) & (self.n_variants > 1) & ~np.isnan(self.swapped_by_noise)
             ),
@@ -155,7 +161,8 @@ def estimate_rank_flips(cube: Cube, *, level: float = 0.95, rng: np.random.Gener
     References
     ----------
     Gail, M. and Simon, R. (1985), Testing for qualitative interactions between treatment effects and patient subsets,
-    Biometrics 41. Weerahandi, S. (1993), Generalized confidence intervals, JASA 88.
+    Biometrics 41. Shapiro, S. S. and Wilk, M. B. (1965), An analysis of variance test for normality, Biometrika 52.
+    Weerahandi, S. (1993), Generalized confidence intervals, JASA 88.
 
     Examples
     --------
@@ -196,6 +203,9 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
     S = there.sum(axis=1).astype(float)
     mean = np.where(S > 0, components.mean, np.nan)
     sign = np.where(mean < 0, -1.0, 1.0)[:, None]
+    # Where all variants have the same difference, its variance over variants is unknown and not 0: no interval.
+    largest, smallest = (f(d, axis=1, where=there, initial=end) for f, end in ((np.max, -np.inf), (np.min, np.inf)))
+    is_equal = largest - smallest < _TIE
     with np.errstate(divide="ignore", invalid="ignore"):
         against = np.where(d * sign < 0, 1.0, np.where(d == 0, 0.5, 0.0))
         swapped = np.sum(against, axis=1, where=there) / S
@@ -207,8 +217,10 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
         # of each variant: one with fewer questions has more noise
         each_tau2 = rest[:, None] * fit.variant_weight
         size = np.abs(mean)
+        spread = np.sqrt(np.maximum(components.variant, 0)[:, None] + each_tau2)
         noise = np.sum(_tail(size[:, None], np.sqrt(each_tau2)), axis=1, where=there) / S
-        true = _tail(size, np.sqrt(np.maximum(components.variant, 0)))
+        is_normal = is_equal | ~(_normality((d - mean[:, None]) / spread) < _NOT_NORMAL)
+        true = np.where(is_normal, _tail(size, np.sqrt(np.maximum(components.variant, 0))), np.nan)
         F = fit.variant_ss / (fit.rank - fit.questions) / rest
         p_prompt = np.where((S > 1) & (rest > 0), special.fdtrc(S - 1, rest_df, F), np.nan)
         # plain means of unconnected questions hold the noise of these too
@@ -224,10 +236,7 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
         variant = np.maximum(total - tau2[:, None] * rest_df[:, None] / chi_rest, 0)
         share = _tail(center * sign, np.sqrt(variant))
     limits = np.full((2, len(S)), np.nan)
-    # Where all variants have the same difference, its variance over variants is unknown and not 0: no interval.
-    largest, smallest = (f(d, axis=1, where=there, initial=end) for f, end in ((np.max, -np.inf), (np.min, np.inf)))
-    is_equal = largest - smallest < _TIE
-    is_known = np.all(~np.isnan(share), axis=1) & ~is_equal
+    is_known = np.all(~np.isnan(share), axis=1) & ~is_equal & is_normal
     limits[:, is_known] = np.quantile(share[is_known], [(1 - level) / 2, (1 + level) / 2], axis=1)
     return {
         "n_variants": S,
@@ -246,6 +255,16 @@ def _flip_statistics(components: PromptComponents, level: float, rng: np.random.
         "var_interaction": components.interaction,
         "var_generation": components.generation,
     }
+
+
+def _normality(z: FloatArray) -> FloatArray:
+    """Return the p-value of the test of Shapiro and Wilk of each row; NaN for few numbers or no spread."""
+    p = np.full(len(z), np.nan)
+    for i, row in enumerate(z):
+        known = row[np.isfinite(row)]
+        if len(known) >= _FEWEST_TESTED and np.ptp(known) > 0:
+            p[i] = stats.shapiro(known).pvalue
+    return p
 
 
 def _tail(distance: FloatArray, sd: FloatArray) -> FloatArray:
