@@ -184,8 +184,9 @@ def test_a_model_unlike_the_others_is_not_harmed(kind):
     plain, borrowed = (np.mean((x - own.mean()) ** 2) for x in (found.plain.score, found.score))
     assert borrowed <= plain * 1.05
     between = found.interval()
-    assert np.all((between.low >= 0) & (between.high <= 1))
-    assert np.all(between.low < between.high)
+    has_interval = ~np.isnan(between.low)
+    assert has_interval.mean() > 0.975  # .01 of the random subsets look easier or harder
+    assert np.all((between.low >= 0) & (between.low < between.high) & (between.high <= 1), where=has_interval)
 
 
 def test_reversed_difficulty_is_as_good_as_difficulty():
@@ -255,17 +256,37 @@ def test_wrong_use_is_one_line():
         hs.score(new, borrow=[replace(reference, benchmark=name) for name in "xy"])
 
 
-def test_asked_questions_that_are_easier_are_told_and_corrected_for():
+def test_asked_questions_that_are_easier_are_told_and_have_no_interval():
     p, rng = population(M=12), np.random.default_rng(4)
     reference = cells_of(p[1:], 1, rng)
     easy = np.zeros((1, 120), np.int64)
     easy[0, np.argsort(-reference.mean.mean(axis=0))[:60]] = 1
     row = borrowing.score(cells_of(p[:1], 5, rng, ["new"], easy), reference).columns()
     assert "the asked questions are easier than a random subset" in row["note"][0]
+    assert np.isnan([row["se"][0], row["low"][0], row["high"][0], row["se_plain"][0]]).all()
     assert abs(row["score"][0] - p[0].mean()) < 0.3 * abs(row["score_plain"][0] - p[0].mean())
     fair, reference, _ = new_and_reference(draws=200)
     notes = borrowing.score(fair, reference).columns()["note"]
     assert np.mean(["random subset" in note for note in notes]) < 0.04  # .01 is its size
+
+
+@pytest.mark.parametrize("claim", MEAN_CLAIMS)
+def test_the_first_questions_of_the_reference_have_no_interval(claim):
+    """Theory: a random subset is a prefix with the chance 1/C(N, n); so too where nothing is borrowed."""
+    p, rng = population(M=12), np.random.default_rng(4)
+    p = p[:, np.argsort(rng.random(120))]
+    reference, first = cells_of(p[1:], 1, rng), np.broadcast_to(np.arange(120) < 60, (2, 120)).astype(int)
+    strange = np.stack([p[0], rng.permutation(p[0])])  # nothing predicts the second
+    new = cells_of(strange, 3, rng, ["new", "strange"], first)
+    row = borrowing.score(new, reference, claim=claim).columns()
+    difference = borrowing.compare(new, "new", "strange", reference, claim=claim).columns()
+    for found in (row, difference):
+        assert all("the first 60 of the reference's 120 questions" in note for note in found["note"])
+        assert all("corrects for that" not in note for note in found["note"])
+        for name in ("se", "low", "high", "se_plain"):
+            assert np.isnan(found[name]).all()
+    assert np.isfinite(row["score"]).all()
+    assert np.isnan(difference["p_value"]).all()
 
 
 def test_one_generation_says_that_the_error_is_an_upper_bound():
@@ -504,7 +525,7 @@ def test_clusters_add_what_they_add_to_a_plain_difference():
     p = population(M=12, N=120)
     reference = cells_of(p[:10], 1, rng)
     where = np.ones((2, 120), np.int64)
-    where[:, 60:] = 0
+    where[:, ::2] = 0
     new = cells_of(p[10:], 1, rng, names=("x", "y"), where=where)
     inside = tuple(f"c{i // 6}" for i in range(120))
     plain, clustered = (

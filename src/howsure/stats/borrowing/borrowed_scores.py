@@ -87,7 +87,7 @@ class BorrowedScores(Result):
     >>> names = [f"q{i}" for i in range(60)]
     >>> others = [[[float(i * 7 % 60 < 10 * m)] for i in range(60)] for m in range(6)]
     >>> reference = Cells.from_scores("demo", [f"m{m}" for m in range(6)], names, others)
-    >>> new = Cells.from_scores("demo", ["new"], names[:30], [[[float(i * 7 % 60 < 25)] for i in range(30)]])
+    >>> new = Cells.from_scores("demo", ["new"], names[::2], [[[float(i * 7 % 60 < 25)] for i in range(0, 60, 2)]])
     >>> result = score(new, reference)
     >>> result.n_reference.tolist(), bool(result.variance[0] < result.variance_plain[0])
     ([6], True)
@@ -115,10 +115,10 @@ class BorrowedScores(Result):
         method = self.method or ("wilson-effective" if unit else "t")
         if method == "wilson-effective":
             # An estimate near 0 or 1 does not make n answers worth less than n.
-            se = np.fmin(se, np.sqrt(self.score * (1 - self.score) / np.maximum(n - 1, 1)))
+            se = np.minimum(se, np.sqrt(self.score * (1 - self.score) / np.maximum(n - 1, 1)))
         bounds = (0.0, 1.0) if unit else None
         between = interval(self.score, se, n, level=level, method=method, df=self.df, bounds=bounds)
-        borrows = self.n_reference > 0
+        borrows = (self.n_reference > 0) | np.isnan(self.variance)
         if self.claim != "new-questions" or borrows.all():
             return between
         own = replace(self.plain, method=self.method).interval(level)
@@ -182,7 +182,8 @@ class BorrowedDifference(Result):
     @property
     def _is_plain(self) -> bool:
         """Whether the interval is that of the plain difference: nothing was borrowed, and the claim is the same."""
-        return self.claim == "new-questions" and not np.any(self.n_reference > 0)
+        has_error = not np.any(np.isnan(self.variance_plain))
+        return has_error and self.claim == "new-questions" and not np.any(self.n_reference > 0)
 
     @property
     def detectable(self) -> FloatArray:
@@ -270,8 +271,8 @@ def score(
     Notes
     -----
     It is assumed that the n questions are a random subset of the N, or at least that their choice does not depend on
-    the answers of the scored models. The note says where the answered ones are easier or harder for the reference
-    models than a random subset would be (p < .01).
+    the answers of the scored models. Where they are the first n of the reference, or easier or harder for the
+    reference models than a random subset would be (p < .01), the note says so, and there is no interval.
 
     A row keeps its plain score, and the note says so, where fewer than `FEWEST_QUESTIONS` questions were answered,
     where all N were, or where fewer than `FEWEST_MODELS` reference models are left without the model itself. With one
@@ -330,11 +331,12 @@ def score(
             variance = variance + plain.variance - scoring.score(replace(aligned, clusters=None)).variance
             df = np.fmin(df, plain.df)
     borrows = np.array([one.n_models > 0 for one in estimates], dtype=bool)
+    variance_plain = np.where([one.is_random for one in estimates], variance_plain, np.nan)
     lost = np.sum(cells.answered, axis=1) - plain.n_questions
     return BorrowedScores(
         plain=plain,
         score=np.where(borrows, np.clip(value, 0, 1) if plain.unit else value, plain.score),
-        variance=np.where(borrows, variance, variance_plain),
+        variance=np.where(borrows & ~np.isnan(variance_plain), variance, variance_plain),
         variance_plain=variance_plain,
         df=df,
         n_reference=np.array([one.n_models for one in estimates], dtype=np.int64),
@@ -431,6 +433,8 @@ def compare(
             variance += variance_plain - float(unclustered.variance[0])
             df = min(df, float(plain.df[0]))
     borrows = one.n_models > 0
+    if not one.is_random:
+        variance = variance_plain = np.nan
     lost = int(np.sum(cells.select([a, b]).answered.all(axis=0))) - len(common)
     return BorrowedDifference(
         plain=plain,

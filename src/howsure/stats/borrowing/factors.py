@@ -40,7 +40,7 @@ _PENALTIES = np.concatenate([[np.inf], 10.0 ** np.arange(2, -5.1, -0.25)])
 #: A regression is used where it lowers the sum of squared leave-one-out residuals by a share of more than this over n,
 #: about what two factors do by chance. Without it, models unlike all others lose up to 6 % in squared error at n = 50.
 _MARGIN = 4
-#: p-value below which a note says that the answered questions are no random subset.
+#: p-value below which the answered questions are no random subset, and there is no interval.
 _SELECTED = 0.01
 
 
@@ -191,6 +191,8 @@ class BorrowedMean(NamedTuple):
     n_models: int
     """Reference models that it borrows from, 0 for none."""
     note: str
+    is_random: bool = True
+    """Whether nothing says that the answered questions are no random subset; otherwise the variances do not hold."""
 
 
 def estimate_mean(
@@ -209,7 +211,7 @@ def estimate_mean(
     """
     n, N = len(sampled), len(reference.cells.questions)
     factors, note = reference.factors(without)
-    reasons, is_plain = [note], False
+    reasons, is_plain, selected = [note], False, ""
     if n < min(FEWEST_QUESTIONS, N):
         reasons.append(f"fewer than {FEWEST_QUESTIONS} answered questions: the plain estimate")
         factors = None
@@ -231,17 +233,25 @@ def estimate_mean(
         if regression.df >= n - 1:
             reasons.append("the other models do not predict these answers: the plain estimate")
             is_plain = True
-        reasons.append(_selection(factors, sampled))
+        selected = _selection(factors, sampled)
+        reasons.append(selected)
     if math.isnan(error) and claim == "these-questions":
         reasons.append("one generation per question: the error is an upper bound")
     models = 0 if factors is None or is_plain else len(factors.models)
     variance, variance_plain = variances
-    return BorrowedMean(regression.estimate, variance, variance_plain, regression.df, models, RowNotes(*reasons))
+    return BorrowedMean(
+        regression.estimate, variance, variance_plain, regression.df, models, RowNotes(*reasons), not selected
+    )
 
 
 def _selection(factors: Factors, sampled: IntArray) -> str:
-    """Return a note if the sampled questions are easier or harder than a random subset, otherwise ''."""
+    """Return why the sampled questions are no random subset, and so without an interval; '' if nothing says so."""
     N, n = len(factors.mean), len(sampled)
+    if sampled[-1] == n - 1 and math.log(_SELECTED) > -math.log(math.comb(N, n)):
+        return (
+            f"the first {n} of the reference's {N} questions were asked: no interval, because its order may go with "
+            "difficulty or topic; ask a random subset"
+        )
     mean, over_all = factors.mean[sampled].mean(), factors.mean.mean()
     se = math.sqrt((1 / n - 1 / N) * np.var(factors.mean, ddof=1))
     if se == 0 or 2 * special.ndtr(-abs(mean - over_all) / se) >= _SELECTED:
@@ -249,7 +259,7 @@ def _selection(factors: Factors, sampled: IntArray) -> str:
     kind = "easier" if mean > over_all else "harder"
     return (
         f"the asked questions are {kind} than a random subset (reference models: {mean:.3f} on them, {over_all:.3f} on "
-        "all); the borrowed estimate corrects for that, the plain one does not"
+        "all): no interval; ask a random subset"
     )
 
 
