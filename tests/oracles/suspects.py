@@ -3,7 +3,6 @@
 `answers` is {question: {model: [answer or None, ...]}}, `target` {question: answer}; an answer is right if it is equal.
 """
 
-import itertools
 import math
 
 
@@ -17,47 +16,28 @@ def consistency(given):
     )
 
 
-def agreement(answers, a, b):
-    """Share of pairs of generations with the same answer, mean over the questions of both models."""
-    shares = []
-    for own in answers.values():
-        if a in own and b in own:
-            pairs = list(itertools.permutations(own[a], 2) if a == b else itertools.product(own[a], own[b]))
-            if pairs:
-                shares.append(sum(x == y is not None and x is not None for x, y in pairs) / len(pairs))
-    return sum(shares) / len(shares) if shares else math.nan
-
-
-def evidence(answers, target, prior=0.033, rounds=8):
+def evidence(answers, target):
     """By question, the answer that speaks most against the target and the weighted votes for it less those for it."""
-    return _fitted(answers, target, prior, rounds)[0]
+    return _fitted(answers, target)[0]
 
 
-def _fitted(answers, target, prior=0.033, rounds=8):
-    """Evidence, trust in each label, and votes by question and answer."""
-    trust = dict.fromkeys(answers, 1.0)
-    for _ in range(rounds):
-        votes = _votes(answers, target, trust)
-        found = {q: _strongest(votes[q], target[q]) for q in answers}
-        trust = {q: 1 - prior * math.exp(e) / (1 - prior + prior * math.exp(e)) for q, (_, e) in found.items()}
-    return found, trust, votes
+def _fitted(answers, target):
+    """Evidence, and votes by question and answer."""
+    votes = _votes(answers, target)
+    return {q: _strongest(votes[q], target[q]) for q in answers}, votes
 
 
-def _votes(answers, target, trust):
-    """Weighted votes for each answer that was given to a question, and for the target, over the design effect."""
-    kappa, pi, weight = _kappa(answers, target), {}, {}
+def _votes(answers, target):
+    """Weighted votes for each answer that was given to a question, and for the target."""
+    weight = {}
     for m in sorted({m for own in answers.values() for m in own}):
-        right = sum(trust[q] * _right(own[m], target[q]) for q, own in answers.items() if m in own)
-        asked = sum(trust[q] for q, own in answers.items() if m in own)
-        pi[m] = right / asked
-        p = (right + 1) / (asked + 2)
-        weight[m] = max(0.0, math.log(p / ((1 - p) * kappa)))
-    rho = _rho(answers, target, trust, pi)
+        each = [_right(own[m], target[q]) for q, own in answers.items() if m in own]
+        p = (sum(each) + 1) / (len(each) + 2)
+        weight[m] = math.log(1 + (p / (1 - p)) ** 4) / 4
     found = {}
     for q, models in answers.items():
         said = {x for own in models.values() for x in own if x is not None} | {target[q]}
-        votes = {x: sum(weight[m] * own.count(x) / len(own) for m, own in models.items()) for x in said}
-        found[q] = {x: v / (1 + (len(models) - 1) * rho) for x, v in votes.items()}
+        found[q] = {x: sum(weight[m] * own.count(x) / len(own) for m, own in models.items()) for x in said}
     return found
 
 
@@ -72,7 +52,7 @@ def _strongest(votes, label):
 
 def upper_limit(answers, target, options, max_share=0.1):
     """By question, the largest density of planted over that of observed evidence, times the largest share of errors."""
-    found, trust, votes = _fitted(answers, target)
+    found, votes = _fitted(answers, target)
     observed = {q: e for q, (_, e) in found.items()}
     N = len(answers)
     n_bins = int(min(2 * math.sqrt(N), 2 * N * max_share / (1 + max_share)))
@@ -88,7 +68,7 @@ def upper_limit(answers, target, options, max_share=0.1):
                 labels = {"moved": wrong, "drawn": options}.get(kind)
                 if labels is None:
                     labels = [max(wrong, key=lambda x, q=q: votes[q].get(x, 0.0))]
-                planted += [(_strongest(votes[q], x)[1], trust[q] / len(labels)) for x in labels]
+                planted += [(_strongest(votes[q], x)[1], 1 / len(labels)) for x in labels]
             whole = sum(w for _, w in planted)
             for q, ratio in _ratios(observed, [(e, w / whole) for e, w in planted], n_bins).items():
                 limit[q] = max(limit[q], max_share * ratio)
@@ -126,26 +106,3 @@ def _ratios(observed, planted, n_bins):
 
 def _right(given, target):
     return sum(x == target for x in given) / len(given)
-
-
-def _kappa(answers, target):
-    both = same = 0.0
-    for q, own in answers.items():
-        for a, b in itertools.permutations(own.values(), 2):
-            for x, y in itertools.product(a, b):
-                wrong = x not in {target[q], None} and y not in {target[q], None}
-                both += wrong / (len(a) * len(b))
-                same += (wrong and x == y) / (len(a) * len(b))
-    return same / both if both and same else 0.5
-
-
-def _rho(answers, target, trust, pi):
-    """Of scores of single generations: product of two models' deviations against the mean of their squares."""
-    product = square = 0.0
-    for q, own in answers.items():
-        for a, b in itertools.permutations(own, 2):
-            for x, y in itertools.product(own[a], own[b]):
-                dx, dy = (x == target[q]) - pi[a], (y == target[q]) - pi[b]
-                product += trust[q] * dx * dy / (len(own[a]) * len(own[b]))
-                square += trust[q] * (dx * dx + dy * dy) / 2 / (len(own[a]) * len(own[b]))
-    return min(max(product / square, 0), 1) if square else 0.0

@@ -57,7 +57,7 @@ def audit(
     -------
     Audit
         A row per question: its target, the other answer that models prefer, ``evidence``, and ``p_wrong_max``, the
-        upper limit of the probability that the label is wrong.
+        upper bound of the probability that the label is wrong.
     ScoreAudit
         Where no answers are recorded: a row per question that no model solves, on which better models do worse, or
         that the worst model solves and the best never does.
@@ -69,13 +69,13 @@ def audit(
 
     Notes
     -----
-    The evidence is the log-likelihood ratio of the preferred answer and the label in Dawid and Skene's model with one
-    parameter per model [1]_. It is no probability: answers cannot distinguish a wrong label from a right one that all
+    The evidence is a vote for the preferred answer against the label, weighted by the log odds of each model's score
+    [1]_. It is no probability: answers cannot distinguish a wrong label from a right one that all
     models miss in the same way.
 
     References
     ----------
-    .. [1] Dawid and Skene (1979), Maximum likelihood estimation of observer error-rates using the EM algorithm.
+    .. [1] Nitzan and Paroush (1982), Optimal decision rules in uncertain dichotomous choice situations.
     .. [2] Northcutt, Athalye and Mueller (2021), Pervasive label errors in test sets destabilize machine learning
        benchmarks.
 

@@ -198,23 +198,6 @@ def test_no_more_labels_are_wrong_than_the_upper_limit_says(kind, models, k):
             assert wrong[some].mean() <= said + 3 * math.sqrt(said * (1 - said) / some.sum())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_two_models_with_one_answer_each_have_the_evidence_of_their_scores(seed):
-    """Independent models, right .64 and .71, wrong answers one of three: log(3a/(1 - a)) of each, 1.67 + 1.99 = 3.67."""
-    rng = np.random.default_rng(seed)
-    n_questions, answers, target = 1500, {}, {}
-    chosen = {
-        m: np.where(rng.random(n_questions) < a, 0, rng.integers(1, 4, n_questions))
-        for m, a in (("x", 0.64), ("y", 0.71))
-    }
-    for i in range(n_questions):
-        answers[f"q{i}"], target[f"q{i}"] = {m: ["ABCD"[each[i]]] for m, each in chosen.items()}, "A"
-    found = find_label_errors(of(answers, target))
-    same = (chosen["x"] == chosen["y"]) & (chosen["x"] > 0)
-    assert found.evidence.max() == pytest.approx(3.67, abs=0.5)
-    assert found.suspected.sum() == same.sum() == np.sum(found.evidence > 3)
-
-
 def test_the_same_evidence_is_a_wrong_label_here_and_a_right_one_there():
     """Why no probability is given: of suspects with the same evidence most, or none, may be wrong."""
     share = {}
@@ -223,7 +206,7 @@ def test_the_same_evidence_is_a_wrong_label_here_and_a_right_one_there():
         for seed in range(4):
             made, truth = four_options([seed, 6], kind, 0.1, models=6, k=5)
             found = find_label_errors(made)
-            alike = (found.evidence > 1.5) & (found.evidence < 2)
+            alike = (found.evidence > 2) & (found.evidence < 3)
             assert found.p_wrong_max[alike].min() > 0.9
             some += [truth[q] for q, one in zip(found.questions, alike.tolist(), strict=True) if one]
         assert len(some) > 20
@@ -363,7 +346,7 @@ def test_a_printed_audit_is_short_and_a_frame_is_whole():
     audited = Audit((found.select(found.suspected),))
     assert "one two one two" in str(audited)
     assert len(max(str(audited).split("\n")[:-1], key=len)) < 200
-    assert "between 0 and p_wrong_max" in str(audited)
+    assert "upper bound" in str(audited)
     assert audited.to_frame()["answer"][0] == long
     assert "…" in str(found)
     assert str(Audit((found.select(np.zeros(2, bool)),))) == "no suspects"

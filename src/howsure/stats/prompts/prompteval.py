@@ -70,14 +70,6 @@ class PromptEval(Result):
         Whether the interaction of prompts and questions is unknown, with one generation per cell, shape (M,).
     level
         Probability of the intervals.
-
-    Examples
-    --------
-    >>> scores = [[[[1], [1]], [[0], [1]], [[1], [0]], [[0], [0]]]]
-    >>> cube = Cube.from_scores("demo", ["a"], list("pqrs"), ["v1", "v2"], scores)
-    >>> result = prompteval(cube)
-    >>> result.quantiles, result.share_answered.tolist()
-    ((0.05, 0.25, 0.5, 0.75, 0.95), [1.0])
     """
 
     benchmark: str

@@ -72,14 +72,6 @@ class RankFlips(Result):
         Variance components of the difference.
     level
         Level of the intervals.
-
-    Examples
-    --------
-    >>> scores = np.array([[0.5, 0.6, 0.7, 0.8], [0.55] * 4])
-    >>> cube = Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3", "v4"], scores)
-    >>> flips = estimate_rank_flips(cube)
-    >>> flips.difference.round(2).tolist(), flips.swapped.tolist()
-    ([0.1], [0.25])
     """
 
     benchmark: str
@@ -261,9 +253,9 @@ def _normality(z: FloatArray) -> FloatArray:
     """Return the p-value of the test of Shapiro and Wilk of each row; NaN for few numbers or no spread."""
     p = np.full(len(z), np.nan)
     for i, row in enumerate(z):
-        known = row[np.isfinite(row)]
-        if len(known) >= _FEWEST_TESTED and np.ptp(known) > 0:
-            p[i] = stats.shapiro(known).pvalue
+        seen = row[np.isfinite(row)]
+        if len(seen) >= _FEWEST_TESTED and np.ptp(seen) > 0:
+            p[i] = stats.shapiro(seen).pvalue
     return p
 
 
