@@ -253,9 +253,9 @@ def _normality(z: FloatArray) -> FloatArray:
     """Return the p-value of the test of Shapiro and Wilk of each row; NaN for few numbers or no spread."""
     p = np.full(len(z), np.nan)
     for i, row in enumerate(z):
-        seen = row[np.isfinite(row)]
-        if len(seen) >= _FEWEST_TESTED and np.ptp(seen) > 0:
-            p[i] = stats.shapiro(seen).pvalue
+        finite = row[np.isfinite(row)]
+        if len(finite) >= _FEWEST_TESTED and np.ptp(finite) > 0:
+            p[i] = stats.shapiro(finite).pvalue
     return p
 
 
