@@ -81,6 +81,17 @@ class Planted:
             return E, np.nan, np.nan
         return E, p.var() - noise.mean(), p.var(ddof=1) - noise.mean()
 
+    def pseudo_size(self, i, j):
+        """The squared size of the pseudo-questions of a difference."""
+        both = (self.k[i] > 0) & (self.k[j] > 0)
+        d = (self.mean[i] - self.mean[j])[both]
+        if np.all(self.k[[i, j]][:, both] == 1) and self.binary:
+            return 1.0
+        if self.binary:
+            c = 0.25 * (1 if len(d) < 15 else np.mean([np.mean(1 / self.k[m][self.k[m] > 0]) for m in (i, j)]))
+            return 1.0 if np.sum(d**2) > 400 else (np.sum(d**4) + c) / (np.sum(d**2) + c)
+        return np.sum(d**4) / np.sum(d**2) if np.any(d) else 1.0
+
     @remember
     def parts_of_pair(self, i, j, level=0.95):
         """N, difference, p, correlation, total variance and detectable difference, by the formulas of the docs."""
@@ -95,14 +106,7 @@ class Planted:
             known = {"N": N, "d": d.mean() if N else np.nan, "disagree": disagree}
             return known | dict.fromkeys(("p", "r", "T", "detectable"), np.nan)
         S = np.sum((d - d.mean()) ** 2)
-        if np.all(self.k[[i, j]][:, both] == 1) and self.binary:
-            size = 1.0
-        elif self.binary:
-            each = [np.mean(1 / self.k[m][self.k[m] > 0]) for m in (i, j)]
-            c = 0.25 * (1 if N < 15 else np.mean(each))
-            size = 1.0 if np.sum(d**2) > 400 else (np.sum(d**4) + c) / (np.sum(d**2) + c)
-        else:
-            size = np.sum(d**4) / np.sum(d**2) if np.any(d) else 1.0
+        size = self.pseudo_size(i, j)
         whole = S + 2 * size + 2 * N * d.mean() ** 2 / (N + 2)
         se = np.sqrt(whole / ((N + 2) * (N + 1)))
         df = (N - 1) * (whole / S) ** 2 if S > 0 else np.inf

@@ -12,7 +12,7 @@ import pytest
 from helpers.long_cases import mark_long
 from helpers.planted_scores import NUMBER, Planted, PlantedWithGreedy, check_sentences, draw, near
 from helpers.sentence_checks import COMPUTED, STATIC
-from scipy import stats
+from scipy import special, stats
 
 import howsure as hs
 from howsure.reporting.page import build_page
@@ -94,37 +94,40 @@ class PlantedSite:
         top = np.nanmax([*self.mean.values(), -np.inf])
         return [model for model in self.models if abs(self.mean[model] - top) < 1e-12]
 
-    def z(self, x, first, second):
-        """The normal score of Student's paired t test and the difference's standard error; NaN where none varies."""
-        a, b = x.names.index(first), x.names.index(second)
-        d = (x.mean[a] - x.mean[b])[(x.k[a] > 0) & (x.k[b] > 0)]
-        if len(d) < 2 or np.ptp(d) < 1e-12:
-            return np.nan, np.nan
-        t = d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
-        return np.copysign(-stats.norm.ppf(stats.t.sf(abs(t), len(d) - 1)), t), d.std() / np.sqrt(len(d))
-
     def combined(self, reference):
-        """The p-value of Stouffer's sum over the benchmarks that two models share, the sign, and their number."""
+        """The p-value of the mean difference over the benchmarks that two models share, its sign, and their number."""
         out = {}
         for other in self.models:
-            if other != reference:
-                shared = [x for x in self.benchmarks.values() if {reference, other} <= set(x.names)]
-                z, se = np.array([self.z(x, reference, other) for x in shared]).reshape(-1, 2).T
-                z, se = z[~np.isnan(z)], se[~np.isnan(z)]
-                # of means of scores: weights of the differences that are equal are weights se of z
-                weight = se if self.comparable else np.ones(len(z))
-                total = weight @ z / np.sqrt(weight @ weight) if len(z) > 1 else np.nan
-                out[other] = (2 * stats.norm.sf(abs(total)), np.sign(total), len(z))
+            shared = [x for x in self.benchmarks.values() if {reference, other} <= set(x.names)] * self.comparable
+            if other == reference:
+                continue
+            d = [x.mean[x.names.index(reference)] - x.mean[x.names.index(other)] for x in shared]
+            out[other] = np.nan, np.nan, len(shared)
+            if not d:
+                continue
+            rows = [[q for x in shared for q in x.scores[x.names.index(name)]] for name in (reference, other)]
+            N = len(d) ** 2 / sum(1 / len(each) for each in d)  # of equal questions, worth as much
+            parts = np.array([each.var(ddof=1) / len(each) / len(d) ** 2 for each in d])
+            mean = np.mean([each.mean() for each in d])
+            square = np.sum(parts) * N * (N - 1)
+            whole = square + 2 * Planted(rows).pseudo_size(0, 1) + 2 * N * mean**2 / (N + 2)
+            df = np.sum(parts) ** 2 / np.sum(parts**2 / [len(each) - 1 for each in d]) if square else np.inf
+            df *= (whole / square) ** 2 if square else 1
+            t = N * mean / (N + 2) / np.sqrt(whole / ((N + 2) * (N + 1)))
+            out[other] = 2 * special.stdtr(df, -abs(t)), np.sign(mean), len(shared)
         return out
 
     def adjusted(self, reference, *, chosen):
-        """p-values adjusted by Holm for the tests with the reference, or for those of all models that were tested."""
-        p = {model: p for model, (p, _, _) in self.combined(reference).items() if not np.isnan(p)}
-        tests = len(p) * (len(p) + 1) // 2 if chosen else len(p)
+        """p-values adjusted by Holm for the tests with the reference, or for those of all pairs that can be tested."""
+        tests = [
+            (first, second) for first, second in combinations(self.models, 2) if chosen or reference in {first, second}
+        ]
+        p = {pair: self.combined(pair[0])[pair[1]][0] for pair in tests}
+        p = {pair: value for pair, value in p.items() if not np.isnan(value)}
         out, largest = {}, 0.0
-        for place, model in enumerate(sorted(p, key=p.get)):
-            largest = max(largest, min(1.0, (tests - place) * p[model]))
-            out[model] = largest
+        for place, pair in enumerate(sorted(p, key=p.get)):
+            largest = max(largest, min(1.0, (len(p) - place) * p[pair]))
+            out |= {model: largest for model in pair if reference in pair and model != reference}
         return out
 
     def row(self, name):
@@ -242,7 +245,7 @@ def test_every_verdict_of_the_index_is_true(name, write_site):
 
 @pytest.mark.parametrize("name", SITE_NAMES)
 def test_the_matrix_has_the_scores_the_means_and_the_combined_tests(name, write_site):
-    """Theory: Stouffer's sum of the normal scores of paired t tests, and Holm's rule, by numpy and scipy."""
+    """Theory: the default test of a difference, of the mean over benchmarks, and Holm's rule, by numpy and scipy."""
     site, path = write_site(name)
     rows = tables_of(path.read_text())[1]
     order = sorted(site.models, key=lambda m: (np.isnan(site.mean[m]), -np.nan_to_num(site.mean[m]), m))
@@ -268,10 +271,10 @@ def test_the_matrix_has_the_scores_the_means_and_the_combined_tests(name, write_
 def check_statement(site, text, reference=None, level=0.95):
     """The statement of a matrix has the reference, why it is one, the counts and on which benchmarks they rest."""
     best = site.best
-    if reference is None and not best:
+    if not site.comparable or (reference is None and not best):
         why = "No model has a score on all benchmarks" if site.comparable else "Scores of some benchmarks are not"
         assert text.startswith(why)
-        assert text.endswith("there is no mean over them, and without a reference no combined test.")
+        assert text.endswith("there is no mean over them, and no combined test.")
         return
     who, chosen = reference or best[0], reference is None
     combined, adjusted = site.combined(who), site.adjusted(who, chosen=chosen)
@@ -280,16 +283,16 @@ def check_statement(site, text, reference=None, level=0.95):
         of = f"one of {len(best)} with" if len(best) > 1 else "which has"
         said = re.search(rf"{who}, {of} the highest mean score \({NUMBER}\)", text)
         assert near(said[1], site.mean[who])
-    cannot = re.search(r"(\d+) models? cannot be tested against it, for want of two benchmarks in common", text)
+    cannot = re.search(
+        r"(\d+) models? cannot be tested against it: no benchmark has both, or an error is unknown", text
+    )
     assert int(cannot[1] if cannot else 0) == untested
     if not adjusted:
         assert text.startswith(f"All benchmarks together say nothing of {who}")
         return
-    on_all = {n for _, _, n in combined.values() if n > 1} == {len(site.benchmarks)}
-    some = "The benchmarks that two models have in common and on which their differences vary, taken together,"
-    start = "All benchmarks together," if on_all else some
-    how = "by the mean of their differences" if site.comparable else "with equal weights of their tests"
-    assert text.startswith(f"{start} {how}: {who}")
+    on_all = {combined[model][2] for model in adjusted} == {len(site.benchmarks)}
+    start = "All benchmarks" if on_all else "The benchmarks that two models have in common, taken"
+    assert text.startswith(f"{start} together, by the mean of their differences: {who}")
     sign = {model: combined[model][1] for model in adjusted if adjusted[model] < 1 - level}
     ahead, behind = (sum(value == side for value in sign.values()) for side in (1, -1))
     said = re.search(r"is ahead of (\d+) of (\d+) models? tested(?: and behind (\d+))?", text)

@@ -20,6 +20,7 @@ from howsure.reporting import page, site
 from howsure.reporting.report_data import JudgeSummary, ReportData, ReportOptions
 from howsure.reporting.site import choose_file_names, render_index, summarize_benchmark, write_report
 from howsure.results.evaluations import read
+from howsure.stats.core import multiplicity
 from howsure.stats.core.cells import Cells
 from howsure.stats.judges import JudgedCompletions
 
@@ -347,7 +348,7 @@ def build_matrix(*benchmarks, **options):
 
 
 def test_the_matrix_has_the_scores_and_the_combined_test_of_each_model():
-    """Kind of truth: `hs.score` and `hs.combine`, one model at a time."""
+    """Kind of truth: `hs.score` and `hs.compare`, one model at a time."""
     one, two = cells("one", n_questions=300), cells("two", ("c", "a", "d"), 200, seed=3)
     matrix = build_matrix(one, two, reference="a")
     rows = {model: [number for _, number in each] for model, each in matrix.rows}
@@ -358,9 +359,10 @@ def test_the_matrix_has_the_scores_and_the_combined_test_of_each_model():
             rows[model][column] == pytest.approx(scores[model]) if model in scores else rows[model][column] is None
             for model in rows
         )
-    p = hs.combine([one, two], "a", "c", weights="mean-score").p_meta
-    assert rows["c"][3] == pytest.approx(p)  # the only test, and the reference was named
-    assert (rows["b"][2:], rows["d"][2:]) == ([None, None], [None, None])
+    p_c = hs.compare([one, two], "a", "c", average="macro")["p_value"][0]
+    p = [hs.compare(one, "a", "b").p_value[0], p_c, hs.compare(two, "a", "d").p_value[0]]  # the reference was named
+    assert [rows[model][3] for model in "bcd"] == pytest.approx(multiplicity.holm(np.array(p)).tolist())
+    assert (rows["b"][2], rows["d"][2]) == (None, None)
     assert rows["a"][2] == pytest.approx((rows["a"][0] + rows["a"][1]) / 2)
     assert [model for model, _ in matrix.rows][2:] == ["b", "d"]  # without a mean, last
 
@@ -371,9 +373,11 @@ def test_a_reference_that_the_scores_chose_is_tested_against_all_pairs():
     numbers = {model: [number for _, number in each] for model, each in matrix.rows}
     best = matrix.rows[0][0]
     assert numbers[best][3] == max(each[3] for each in numbers.values())
-    single = sorted(hs.combine(parts, best, other, weights="mean-score").p_meta for other in numbers if other != best)
+    others = [other for other in numbers if other != best]
+    single = sorted(hs.compare(parts, best, other, average="macro")["p_value"][0] for other in others)
     adjusted = sorted(each[4] for model, each in numbers.items() if model != best)
-    assert adjusted == [pytest.approx(min(1, 3 * single[0])), pytest.approx(min(1, max(3 * single[0], 2 * single[1])))]
+    every = [*single, hs.compare(parts, *others, average="macro")["p_value"][0]]
+    assert adjusted == pytest.approx(sorted(multiplicity.holm(np.array(every))[:2]))
     decided = sum(p < 0.05 for p in adjusted)
     assert f"is ahead of {decided} of 2 models tested" in matrix.statement
 
@@ -421,7 +425,7 @@ def test_equal_models_are_seldom_called_different_on_all_benchmarks_together():
 
 def test_no_statement_where_no_model_has_all_benchmarks():
     matrix = build_matrix(cells("one", ("a", "b")), cells("two", ("b", "c")), cells("three", ("c", "a")))
-    assert "without a reference no combined test" in matrix.statement
+    assert "no combined test" in matrix.statement
     assert "No model has a score on all benchmarks" in render_index([], models=3, matrix=matrix)
 
 
@@ -444,8 +448,9 @@ def test_equal_means_and_tiny_p_values_are_said_as_they_are():
         )
         for c in wide
     ]
-    # No difference varies, so nothing is tested: that is said, and not that b is ahead of none.
-    matrix = build_matrix(*far)
+    assert dict(build_matrix(*far).rows)["a"][-1][0] == "<0.0001"
+    # One question of each says nothing of others: that is said, and not that b is ahead of none.
+    matrix = build_matrix(*(c.select(questions=c.questions[:1]) for c in far))
     assert dict(matrix.rows)["a"][-1][0] == "–"
     assert matrix.statement.startswith(
         "All benchmarks together say nothing of b, which has the highest mean score (1.000)"
@@ -461,6 +466,12 @@ def test_models_without_a_test_are_counted_apart():
         "one", (*one.models, "d"), one.questions, *(np.vstack([x, x[:1]]) for x in (one.n, one.total, one.total_sq))
     )
     statement = build_matrix(only, two, reference="a").statement
+    assert "of 3 models tested" in statement
+    assert "cannot be tested" not in statement
+    apart = Cells(
+        "two", (*two.models, "e"), two.questions, *(np.vstack([x, 0 * x[:1]]) for x in (two.n, two.total, two.total_sq))
+    )
+    statement = build_matrix(one, apart, reference="a").statement
     assert "of 2 models tested" in statement
     assert "1 model cannot be tested against it" in statement
 
@@ -472,4 +483,4 @@ def test_scores_of_several_scales_have_no_mean_and_choose_no_reference():
     assert "not between 0 and 1" in matrix.statement
     column = len(matrix.benchmarks)
     assert {each[column][1] for _, each in matrix.rows} == {None}
-    assert "is ahead of" in build_matrix(one, percent, reference="a").statement
+    assert build_matrix(one, percent, reference="a").statement == matrix.statement

@@ -28,12 +28,14 @@ from howsure.stats import scores as score_statistics
 from howsure.stats.comparisons import Comparison
 from howsure.stats.core.cells import Cells, group_equal_models
 from howsure.stats.core.claims import (
+    AVERAGES,
     CLAIMS,
     DIFFERENCE_METHODS,
     INTERVAL_METHODS,
     MEAN_CLAIMS,
     MISSING_RULES,
     REPEATS_METHODS,
+    Average,
     CalibrationMethod,
     Claim,
     DifferenceMethod,
@@ -45,6 +47,7 @@ from howsure.stats.core.claims import (
     check_level,
 )
 from howsure.stats.core.results import Result, Results
+from howsure.stats.core.strata import join_strata
 
 
 def score(
@@ -58,6 +61,7 @@ def score(
     calibrate: str | Path | None = None,
     calibration: CalibrationMethod = "ppi",
     pass_at: float | None = None,
+    average: Average | None = None,
 ) -> Results:
     r"""Score each model on each benchmark, with its standard error and the sources of the noise.
 
@@ -91,6 +95,10 @@ def score(
         labels alone) or ``"raw"`` (the judge's scores).
     pass_at
         Graded scores of so much or more count as 1, lower ones as 0; None takes them as they are.
+    average
+        Score the mean over all benchmarks, or over the clusters (subjects) of a single one: ``"macro"``, they weigh
+        equally, or ``"micro"``, questions do. The error is for new questions of these benchmarks; the claim
+        ``"new-benchmarks"`` is about a macro average over others like them. None keeps benchmarks apart.
 
     Returns
     -------
@@ -121,7 +129,8 @@ def score(
 
     where E = mean(s2_q) is the variance of the generations of a question (prediction noise) and
     D = var(p_q) - mean(s2_q / k_q) the variance between questions (data noise). If questions come in clusters, the
-    variance between questions is the clustered one, CR2 [2]_.
+    variance between questions is the clustered one, CR2 [2]_. An average over strata s of weight w_s has the squared
+    error sum_s w_s^2 SE_s^2, from variances that divide by N_s - 1.
 
     References
     ----------
@@ -153,6 +162,7 @@ def score(
         remedy = "leave one of them out: both are of the scores as they are"
         raise InputError(f"pass_at with {'borrow' if calibrate is None else 'calibrate'}", remedy=remedy)
     data = count_passes(data, pass_at)
+    _check_average(average, borrow=borrow, calibrate=calibrate)
     if calibrate is not None:
         _check_calibrated(claim, method=method, missing=missing, borrow=borrow)
         return judged_results.calibrate_scores(data, calibrate, method=calibration, level=level)
@@ -161,7 +171,7 @@ def score(
         benchmarks = to_cells(data if results is None else results)
         warn_of_unparsed(benchmarks)
         scored = _for_each(
-            benchmarks,
+            _join(benchmarks, average),
             lambda cells: score_statistics.score_with_missing(
                 cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=method)
             ),
@@ -193,6 +203,7 @@ def compare(
     paired: bool = True,
     calibrate: str | Path | None = None,
     calibration: CalibrationMethod = "ppi",
+    average: Average | None = None,
 ) -> Results:
     r"""Compare two models on each benchmark that has both, paired on the questions that both answered.
 
@@ -214,6 +225,8 @@ def compare(
         comparison beside it: for models that answered different questions, or to show what pairing is worth.
     calibrate, calibration
         People's labels of completions that a judge scored, as for `score`: the difference that people would have found.
+    average
+        As for `score`: the difference of the means over the benchmarks, or subjects, that have both models.
 
     Returns
     -------
@@ -255,6 +268,7 @@ def compare(
     ([0.5], [0.25])
     """
     _check(claim, level, method)
+    _check_average(average, borrow=borrow, calibrate=calibrate, unpaired=None if paired else True)
     _warn_of_one_model(a, b, is_allowed=paired and calibrate is None)
     if calibrate is not None:
         _check_calibrated(claim, method=method, borrow=borrow, paired=paired)
@@ -269,9 +283,13 @@ def compare(
             raise InputError(f"{what} without pairing", where="compare", remedy="leave one of them out")
         return _for_each(both, lambda cells: comparisons.compare_unpaired(cells, a, b, claim=claim, level=level))
     if borrow is None:
-        warn_of_unparsed([cells.select(list(dict.fromkeys((a, b)))) for cells in both])
+        both = [cells.select(list(dict.fromkeys((a, b)))) for cells in both]
+        warn_of_unparsed(both)
+        if average is not None:
+            warn_of_left_out(benchmarks, (a, b), stacklevel=2)
         compared = _for_each(
-            both, lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method)
+            _join(both, average),
+            lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method),
         )
         if undecided := compared["benchmark"][compared["verdict"] == "undecided"].tolist():
             facts = {"a": a, "b": b, "names": list_first(undecided)}
@@ -309,12 +327,13 @@ def pairs(
     level: float = 0.95,
     method: DifferenceMethod | None = None,
     every_column: bool = False,
+    average: Average | None = None,
 ) -> Results:
     """Compare all pairs of models on each benchmark that has two or more.
 
     Parameters
     ----------
-    data, claim, level, method
+    data, claim, level, method, average
         As for `compare`.
     every_column
         Add the expected shares of questions that only one of both gets right (``wins_a``, ``wins_b``) and the rest
@@ -349,7 +368,7 @@ def pairs(
     [('a', 'b', 0.5), ('a', 'c', 0.5), ('b', 'c', 0.0)]
     """
     _check(claim, level, method)
-    benchmarks = _with_several_models(data)
+    benchmarks = _with_several_models(data, average)
     warn_of_unparsed(benchmarks)
     return _for_each(
         benchmarks,
@@ -364,12 +383,13 @@ def rank(
     level: float = 0.95,
     method: DifferenceMethod | None = None,
     k: int | None = None,
+    average: Average | None = None,
 ) -> Results:
     """Rank the models of each benchmark that has two or more by their differences on common questions.
 
     Parameters
     ----------
-    data, claim, method
+    data, claim, method, average
         As for `compare`.
     level
         Coverage of the range of ranks of a model, and the joint coverage of the simultaneous ranges of a benchmark.
@@ -383,7 +403,8 @@ def rank(
         A row per benchmark and model: ``rank``, 1 + the number of models ahead on common questions; its range for this
         model alone (``rank_low``, ``rank_high``) and at once with all others (``rank_low_all``, ``rank_high_all``); the
         probability to be the best (``p_best``) and above the next lower model (``p_above_next``), ``p_wrong_next`` for
-        `k`; and ``score_common``, the score on the questions that all models answered.
+        `k`; and ``score_common``, the score on the questions that all models answered. Of an average, ``win_rate`` is
+        the mean over its benchmarks of the share of the other models that score lower there, ties counting half.
 
     Raises
     ------
@@ -414,7 +435,8 @@ def rank(
         check_choice("claim with k", claim, MEAN_CLAIMS)
         if k < 1:
             raise InputError(f"k is {k}", where="rank", remedy="allowed: whole numbers from 1")
-    benchmarks = _with_several_models(data)
+    _check_average(average, k=k)
+    benchmarks = _with_several_models(data, average)
     warn_of_unparsed(benchmarks)
     return _for_each(benchmarks, lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method, k=k))
 
@@ -511,8 +533,7 @@ def combine(
         As for `compare`; only benchmarks that have both models count.
     weights
         Of the z of each benchmark: ``"precision"`` (1/SE), ``"equal"``, ``"questions"`` (the root of the number of
-        questions), ``"mean-score"`` (SE: the test of the difference of the mean scores over the benchmarks), or a
-        number for each benchmark.
+        questions), or a number for each benchmark.
 
     Returns
     -------
@@ -548,11 +569,11 @@ def combine(
     benchmarks = to_cells(data)
     parts = compare(benchmarks, a, b, claim=claim, method=method).parts
     warn_of_left_out(benchmarks, (a, b), stacklevel=2)
-    _warn_of_same_questions(select_with_models(benchmarks, (a, b)))
+    _warn_of_same_questions(select_with_models(benchmarks, (a, b)), stacklevel=3)
     return comparisons.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)
 
 
-def _warn_of_same_questions(benchmarks: Sequence[Cells]) -> None:
+def _warn_of_same_questions(benchmarks: Sequence[Cells], *, stacklevel: int) -> None:
     """Name benchmarks with common question ids, which may be the same questions, unless these are running numbers."""
     ids = [{question for question in cells.questions if not is_running_number(question)} for cells in benchmarks]
     pairs_of = [(i, j) for i, j in itertools.combinations(range(len(ids)), 2) if len(ids[i] & ids[j]) > 1]
@@ -561,7 +582,24 @@ def _warn_of_same_questions(benchmarks: Sequence[Cells]) -> None:
         names = benchmarks[i].benchmark, benchmarks[j].benchmark
         others = inflect_text(f", and so [has|have] {n_others:,} other [pair|pairs] of benchmarks", n_others)
         facts = {"first": names[0], "second": names[1], "others": others if n_others else ""}
-        warn(Note("common-questions", benchmarks=names, n=len(ids[i] & ids[j]), facts=facts), stacklevel=3)
+        warn(Note("common-questions", benchmarks=names, n=len(ids[i] & ids[j]), facts=facts), stacklevel=stacklevel)
+
+
+def _check_average(average: Average | None, **others: object) -> None:
+    """Raise InputError for an average that there is not, or with arguments that are not of averages."""
+    if average is not None:
+        check_choice("average", average, AVERAGES)
+        for name, value in others.items():
+            if value is not None:
+                raise InputError(f"average with {name}", remedy="leave one of them out")
+
+
+def _join(benchmarks: list[Cells], average: Average | None) -> list[Cells]:
+    """Return the benchmarks, or as the strata of one where an average over them is to be taken."""
+    if average is None:
+        return benchmarks
+    _warn_of_same_questions(benchmarks, stacklevel=4)
+    return [join_strata(benchmarks, average)]
 
 
 def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -> None:
@@ -572,9 +610,9 @@ def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -
         check_choice("method", method, DIFFERENCE_METHODS)
 
 
-def _with_several_models(data: CellsLike) -> list[Cells]:
-    """Return the cells of the benchmarks that have two or more models; raise InputError if none has."""
-    benchmarks = to_cells(data)
+def _with_several_models(data: CellsLike, average: Average | None) -> list[Cells]:
+    """Return the benchmarks, or their average, that have two or more models; raise InputError if none has."""
+    benchmarks = _join(to_cells(data), average)
     several = [cells for cells in benchmarks if len(cells.models) > 1]
     if not several:
         names = sorted({model for cells in benchmarks for model in cells.models})

@@ -18,6 +18,7 @@ from howsure.api.choices import (
 )
 from howsure.cli.options import (
     CommandInputs,
+    add_average,
     add_borrow,
     add_calibration,
     add_claim_and_format,
@@ -42,6 +43,7 @@ from howsure.stats.core.claims import (
     REPEATS_METHODS,
     WEIGHT_RULES,
     AnswerSetRule,
+    Average,
     CalibrationMethod,
     Claim,
     ConsistencyMethod,
@@ -67,7 +69,7 @@ _METHOD_HELP = (
 @click.command()
 @add_reading(cluster=True)
 @add_borrow
-@add_claim_and_format
+@add_average
 @click.option("--method", metavar="METHOD", help=_METHOD_HELP)
 @click.option(
     "--missing",
@@ -97,6 +99,7 @@ def score(
     calibrate: Path | None,
     calibration: CalibrationMethod,
     pass_at: float | None,
+    average: Average | None,
 ) -> None:
     """Score each model, with its error by source."""
     import howsure as hs
@@ -112,6 +115,7 @@ def score(
             calibrate=calibrate,
             calibration=calibration,
             pass_at=pass_at,
+            average=average,
         )
         print_result(result, form)
         if calibrate is not None:
@@ -135,7 +139,7 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
 @click.command()
 @add_reading(cluster=True)
 @add_borrow
-@add_claim_and_format
+@add_average
 @add_two_models
 @add_difference_method
 @click.option("--unpaired", is_flag=True, help="Also ignore that the questions are the same: what pairing is worth.")
@@ -153,6 +157,7 @@ def compare(
     unpaired: bool,
     calibrate: Path | None,
     calibration: CalibrationMethod,
+    average: Average | None,
 ) -> None:
     """Compare two models, paired by question."""
     import howsure as hs
@@ -168,6 +173,7 @@ def compare(
         paired=not unpaired,
         calibrate=calibrate,
         calibration=calibration,
+        average=average,
     )
     print_result(result, form)
     if calibrate is not None:
@@ -181,7 +187,7 @@ def compare(
 
 @click.command()
 @add_reading(cluster=True)
-@add_claim_and_format
+@add_average
 @add_difference_method
 @click.option("--every-column", is_flag=True, help="Add wins, ties, and standard errors by rules of thumb.")
 def pairs(
@@ -192,11 +198,14 @@ def pairs(
     level: float,
     method: DifferenceMethod | None,
     every_column: bool,
+    average: Average | None,
 ) -> None:
     """Compare all pairs of models, with adjusted p-values."""
     import howsure as hs
 
-    result = hs.pairs(inputs.results, claim=claim, level=level, method=method, every_column=every_column)
+    result = hs.pairs(
+        inputs.results, claim=claim, level=level, method=method, every_column=every_column, average=average
+    )
     if len(result) and not any(result["n_questions"]):
         remedy = (
             "where programs name the same questions differently, convert each file with its own --columns "
@@ -208,7 +217,7 @@ def pairs(
 
 @click.command()
 @add_reading(cluster=True)
-@add_claim_and_format
+@add_average
 @add_difference_method
 @click.option(
     "--k",
@@ -224,11 +233,12 @@ def rank(
     level: float,
     method: DifferenceMethod | None,
     k: int | None,
+    average: Average | None,
 ) -> None:
     """Rank the models, with confidence sets of ranks."""
     import howsure as hs
 
-    print_result(hs.rank(inputs.results, claim=claim, level=level, method=method, k=k), form)
+    print_result(hs.rank(inputs.results, claim=claim, level=level, method=method, k=k, average=average), form)
 
 
 @click.command()
@@ -306,7 +316,7 @@ def repeats(
     metavar="NAME|BENCHMARK=W",
     default=["precision"],
     show_default=True,
-    help="precision, equal, questions, mean-score (tests the difference of the mean scores), or a number for each.",
+    help="precision, equal, questions, or a number for each.",
 )
 def combine(
     inputs: CommandInputs,

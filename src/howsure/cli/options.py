@@ -25,7 +25,7 @@ from howsure.cli.messages import add_verbose, flush_notes
 from howsure.errors import HowsureError, InputError
 from howsure.rows.mapping import SHAPES, Shape
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
-from howsure.stats.core.claims import CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
+from howsure.stats.core.claims import AVERAGES, CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
 
 if TYPE_CHECKING:
     from howsure.results.evaluations import Evaluations
@@ -86,8 +86,17 @@ add_format = click.option(
     show_default=True,
     help="Print a table that fits the terminal, one with all columns, or rows for a program.",
 )
-_add_claim = click.option(
-    "--claim", type=click.Choice(CLAIMS), default=CLAIMS[0], show_default=True, help="What the error is about."
+_add_claim, _add_claim_of_averages = (
+    click.option(
+        "--claim", type=click.Choice(each), default=each[0], show_default=True, help="What the error is about."
+    )
+    for each in ([claim for claim in CLAIMS if claim != "new-benchmarks"], CLAIMS)
+)
+_add_average = click.option(
+    "--average",
+    type=click.Choice(AVERAGES),
+    help="Take the mean over all benchmarks, or over the clusters (subjects) of one: macro, they weigh equally; micro, "
+    "questions do.",
 )
 add_difference_method = click.option(
     "--method",
@@ -384,6 +393,11 @@ def add_mapping(command: Command) -> Command:
 def add_claim_and_format(command: Command) -> Command:
     """Add the options of every command that makes a claim and prints a table."""
     return _add_claim(add_format(command))
+
+
+def add_average(command: Command) -> Command:
+    """Add the options of a command that makes a claim and can average over benchmarks."""
+    return _add_average(_add_claim_of_averages(add_format(command)))
 
 
 def add_borrow(command: Command) -> Command:

@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
@@ -23,9 +24,10 @@ from howsure.reporting.formatting import format_count, format_number, format_sha
 from howsure.reporting.page import Page, build_page, names_benchmark, write_text_file
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
-from howsure.reporting.sections.summary import describe_verdict, judge_pairs
-from howsure.stats.comparisons import DecidedCounts, Pairs, average_over_benchmarks, combine_with_reference, pairs
+from howsure.reporting.sections.summary import describe_verdict, group_by_verdict, judge_pairs, judge_reference
+from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference, pairs
 from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.strata import join_strata
 from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.planning import FEWEST_MODELS_FOR_TAU
 from howsure.stats.questions import compute_question_tau
@@ -150,38 +152,35 @@ def build_score_matrix(
     corrected
         Benchmarks whose pages have a judge's scores corrected by people's labels.
     """
-    averages = average_over_benchmarks(benchmarks)
-    models, table, means = averages.models, averages.scores, averages.mean
+    models = tuple(dict.fromkeys(model for cells in benchmarks for model in cells.models))
+    table = np.full((len(models), len(benchmarks)), np.nan)
+    for column, cells in enumerate(benchmarks):
+        table[[models.index(model) for model in cells.models], column] = cells.average_questions()
+    has_means = all(cells.unit for cells in benchmarks)
+    means = np.mean(table, axis=1) if has_means else np.full(len(models), np.nan)
     chosen_by_scores = reference not in models
-    best = averages.list_best()
+    best = [] if np.all(np.isnan(means)) else np.flatnonzero(means >= np.nanmax(means) - 1e-12).tolist()
     if chosen_by_scores:
-        reference = best[0] if best else None
+        reference = models[best[0]] if best else None
     p_of, statement = {}, ""
-    if reference is None:
+    if reference is None or not has_means:
         why = (
             "No model has a score on all benchmarks"
-            if np.any(np.isnan(table), axis=1).all()
+            if has_means
             else "Scores of some benchmarks are not between 0 and 1, so means over several say nothing"
         )
-        statement = f"{why}: there is no mean over them, and without a reference no combined test."
-    if reference is not None and len(models) > 1:
-        has_means = all(cells.unit for cells in benchmarks)
-        combined = combine_with_reference(
-            benchmarks,
-            reference,
-            chosen_by_scores=chosen_by_scores,
-            weights="mean-score" if has_means else "equal",
-        )
-        p_of = dict(zip(combined.models, combined.p_holm.tolist(), strict=True))
+        statement = f"{why}: there is no mean over them, and no combined test."
+    elif len(models) > 1 and len(benchmarks) > 1:
+        joined = join_strata(benchmarks, "macro")
+        compared = compare_with_reference(pairs(joined, level=level), reference, chosen_by_scores=chosen_by_scores)
+        p_of = dict(zip(compared.models, compared.p_holm.tolist(), strict=True))
         mean = means[models.index(reference)]
         of_several = f"one of {len(best)} with" if len(best) > 1 else "which has"
         why = f", {of_several} the highest mean score ({format_number(mean, 3)})," if chosen_by_scores else ""
-        statement = _describe_reference(
-            f"{reference}{why}",
-            combined.count_decided(level),
-            has_means=has_means,
-            on_all=bool(np.all(combined.n_benchmarks[~np.isnan(combined.p_holm)] == len(benchmarks))),
-        )
+        is_whole = ~np.isnan(table).any(axis=1)
+        tested = [models.index(model) for model, p in p_of.items() if not math.isnan(p)]
+        on_all = bool(np.all(is_whole[[models.index(reference), *tested]]))
+        statement = _describe_reference(f"{reference}{why}", compared, on_all=on_all)
     order = sorted(range(len(models)), key=lambda m: (np.isnan(means[m]), -np.nan_to_num(means[m]), models[m]))
     rows = []
     for m in order:
@@ -210,30 +209,26 @@ def _describe_correction(corrected: Sequence[str], *, has_test: bool) -> str:
     return f"People's labels correct the scores on {pages}; {here} they are the judge's own."
 
 
-def _describe_reference(reference: str, counts: DecidedCounts, *, has_means: bool, on_all: bool) -> str:
+def _describe_reference(reference: str, compared: ReferenceComparisons, *, on_all: bool) -> str:
     """Return what the benchmarks together say of a reference, which is named with the reason why it is one.
 
-    `has_means` states whether each test is of the mean of the differences, rather than of z with equal weights, and
-    `on_all` whether it is on all benchmarks, rather than on those that two models have in common.
+    `on_all` states whether each test is on all benchmarks, rather than on those that two models have in common.
     """
-    untested = (
-        f"{format_count(counts.untested, 'model')} cannot be tested against it, for want of two benchmarks in common "
-        "on whose questions the differences vary"
-    )
-    n_tested = counts.ahead + counts.behind + counts.undecided
+    counts = Counter(judge_reference(compared))
+    n_untested = counts.pop("not testable", 0)
+    why = "no benchmark has both, or an error is unknown"
+    untested = f"{format_count(n_untested, 'model')} cannot be tested against it: {why}"
+    n_tested = counts.total()
     if not n_tested:
         return f"All benchmarks together say nothing of {reference.rstrip(',')}: {untested}."
-    which = (
-        "All benchmarks"
-        if on_all
-        else "The benchmarks that two models have in common and on which their differences vary, taken"
-    )
-    how = "by the mean of their differences" if has_means else "with equal weights of their tests"
-    worse = f" and behind {counts.behind:,}" if counts.behind else ""
-    rest = f"; {counts.undecided:,} cannot be distinguished from it" if counts.undecided else ""
+    which = "All benchmarks together" if on_all else "The benchmarks that two models have in common, taken together"
+    groups = group_by_verdict(compared, compared.models)
+    worse = f" and behind {len(groups['above']):,}" if groups["above"] else ""
+    rest = f"; {n_open:,} cannot be distinguished from it" if (n_open := counts["not distinguishable"]) else ""
+    rest += f"; {counts['undecided']:,} may be, by answers that could not be read" if counts["undecided"] else ""
     return (
-        f"{which} together, {how}: {reference} is ahead of {counts.ahead:,} of "
-        f"{format_count(n_tested, 'model')} tested{worse}{rest}{f'; {untested}' if counts.untested else ''}."
+        f"{which}, by the mean of their differences: {reference} is ahead of {len(groups['below']):,} of "
+        f"{format_count(n_tested, 'model')} tested{worse}{rest}{f'; {untested}' if n_untested else ''}."
     )
 
 

@@ -15,10 +15,7 @@ from scipy import integrate, special, stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons.combine import (
     COMBINED,
-    DecidedCounts,
-    average_over_benchmarks,
     combine,
-    combine_with_reference,
 )
 from howsure.stats.comparisons.curve import curve
 from howsure.stats.comparisons.pairs import compare, pairs
@@ -145,21 +142,17 @@ def test_a_difference_that_changes_its_sign_is_told():
     assert "no test shows that the difference varies over the benchmarks" in meta(combine(same))["note"]
 
 
-def test_weights_by_mean_scores_test_the_difference_of_the_means():
-    """By hand, where the two rules have opposite signs: a small sure loss and a large unsure gain."""
+def test_a_plain_mean_of_the_opposite_sign_is_said():
+    """By hand: a small sure loss and a large unsure gain."""
     rng = np.random.default_rng(11)
     rows = [
         compare(benchmark(rng, name, N, 4, gain), "a", "b") for name, N, gain in (("s", 2000, -0.07), ("t", 25, 0.5))
     ]
-    d, se = (np.array([float(getattr(row, name)[0]) for row in rows]) for name in ("difference", "variance"))
-    se = np.sqrt(se)
-    found, equal = combine(rows, weights="mean-score"), combine(rows, weights="equal")
-    assert found.difference_meta == pytest.approx(d.mean(), rel=1e-12)
-    assert found.se_meta == pytest.approx(np.sqrt(np.sum(se**2)) / 2, rel=1e-12)
-    assert found.z_meta == pytest.approx(found.z @ se / np.sqrt(se @ se), rel=1e-12)
-    assert found.difference_meta > 0 > equal.difference_meta
-    assert f"the plain mean of the differences is {d.mean():+.3f}" in meta(equal)["note"]
-    assert "plain mean" not in meta(found)["note"]
+    mean = np.mean([row.difference[0] for row in rows])
+    assert f"the plain mean of the differences is {mean:+.3f}" in meta(combine(rows, weights="equal"))["note"]
+    by_mean = combine(rows, weights={row.benchmark: float(np.sqrt(row.variance[0])) for row in rows})
+    assert by_mean.difference_meta == pytest.approx(mean, rel=1e-12)
+    assert "plain mean" not in meta(by_mean)["note"]
 
 
 @pytest.mark.parametrize(("method", "test"), [(None, "Welch's test"), ("clt", "chi-squared")])
@@ -300,65 +293,6 @@ def test_clusters_of_one_size_against_scipy():
     assert found.z == pytest.approx(z)
     assert ["which few clusters tell" in note for note in found.remarks] == [True, False, False]
     assert all("the error is for new clusters" in note for note in found.remarks)
-
-
-def _scored(rng, name, chances, N):
-    """Return one generation per question of each model, right with its chance."""
-    totals = np.array([rng.random(N) < chance for chance in chances.values()], float)
-    return cells_of(totals, 1, name, tuple(chances))
-
-
-def test_a_reference_and_each_other_model_by_hand():
-    """Model b is on three benchmarks, c on two, d on one and e never with the reference; Holm's adjustment by hand."""
-    rng = np.random.default_rng(15)
-    x = _scored(rng, "x", {"a": 0.7, "b": 0.2, "c": 0.5}, 40)
-    y = _scored(rng, "y", {"b": 0.3, "a": 0.7, "c": 0.5, "d": 0.6}, 90)
-    w = _scored(rng, "w", {"a": 0.6, "b": 0.4}, 60)
-    alone = _scored(rng, "alone", {"e": 0.5, "b": 0.5}, 30)
-    for rule in ("equal", "questions"):
-        found = combine_with_reference([x, y, w, alone], "a", weights=rule)
-        of_b = combine([compare(cells, "a", "b") for cells in (x, y, w)], weights=rule)
-        of_c = combine([compare(cells, "a", "c") for cells in (x, y)], weights=rule)
-        assert found.reference == "a"
-        assert found["model_a"].tolist() == ["a"] * 4
-        assert found["model_b"].tolist() == ["b", "c", "d", "e"]
-        assert found["n_benchmarks"].tolist() == [3, 2, 1, 0]
-        assert found["z"] == pytest.approx([of_b.z_meta, of_c.z_meta, np.nan, np.nan], nan_ok=True)
-        p = found["p_value"]
-        assert p == pytest.approx([of_b.p_meta, of_c.p_meta, np.nan, np.nan], nan_ok=True)
-        assert p[0] < p[1] < 1 / 3
-        assert found["p_holm"] == pytest.approx([2 * p[0], p[1], np.nan, np.nan], nan_ok=True)
-    assert combine_with_reference([x, y, w], "a").z_meta[0] != found.z_meta[0]  # equal weights are the default
-    chosen = combine_with_reference([x, y, w, alone], "a", chosen_by_scores=True)
-    p = chosen.p_value
-    assert chosen.p_holm == pytest.approx([3 * p[0], 2 * p[1], np.nan, np.nan], nan_ok=True)
-    between = 1 - (p[1] + 2 * p[1]) / 2  # c is decided among two tests, and not among three
-    assert combine_with_reference([x, y, w, alone], "a").count_decided(between) == DecidedCounts(2, 0, 0, 2)
-    assert chosen.count_decided(between) == DecidedCounts(1, 0, 1, 2)
-    behind = combine_with_reference([x, y, w, alone], "b")
-    assert behind.z_meta[behind.models.index("a")] < 0
-    assert behind.count_decided().behind >= 1
-    assert combine_with_reference([x, y], "a").count_decided() == combine_with_reference([x, y], "a").count_decided(
-        0.95
-    )
-    with pytest.raises(UnknownNameError, match="unknown model 'f'"):
-        combine_with_reference([x, y], "f")
-
-
-def test_means_over_benchmarks_by_hand():
-    x = cells_of([[1, 1, 0, 0], [1, 1, 1, 0]], 1, "x", ("a", "b"))
-    y = cells_of([[2, 2], [1, 2], [0, 0]], 2, "y", ("c", "a", "d"))
-    averages = average_over_benchmarks([x, y])
-    assert averages.models == ("a", "b", "c", "d")
-    np.testing.assert_array_equal(averages.scores, [[0.5, 0.75], [0.75, np.nan], [np.nan, 1], [np.nan, 0]])
-    np.testing.assert_array_equal(averages.mean, [0.625, np.nan, np.nan, np.nan])
-    assert averages.list_best() == ["a"]
-    two = [cells_of([[1, 0], [0, 1], [0, 0]], 1, name, ("a", "b", "c")) for name in ("x", "y")]
-    assert average_over_benchmarks(two).list_best() == ["a", "b"]
-    tenfold = Cells.from_scores("z", ["a", "b"], ["1"], [[[10]], [[5]]])
-    assert np.isnan(average_over_benchmarks([x, tenfold]).mean).all()
-    assert average_over_benchmarks([x, tenfold]).list_best() == []
-    assert average_over_benchmarks([]).models == ()
 
 
 def test_wrong_use_of_combine():

@@ -3,9 +3,8 @@
     z_meta = sum w_e z_e / sqrt(sum w_e^2)          one z per benchmark e           (NOISE appendix D, Zaykin 2011)
     Q = sum (d_e - d)^2 / SE_e^2,  d = sum (d_e / SE_e^2) / sum (1 / SE_e^2)        (Cochran 1954)
 
-With weights w_e = SE_e, z_meta is that of the mean of the differences, which is the difference of the mean scores. Q
-asks whether the benchmarks have one difference d in common, whatever their weights. z_meta needs no such thing: it
-tests "no difference on any".
+Q asks whether the benchmarks have one difference d in common, whatever their weights. z_meta needs no such thing: it
+tests "no difference on any". The difference of two mean scores is another matter: see `core.strata`.
 """
 
 from __future__ import annotations
@@ -13,32 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.comparisons.pairs import Comparison, compare
-from howsure.stats.core.cells import Cells, FloatArray, IntArray
+from howsure.stats.comparisons.pairs import Comparison
+from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import WEIGHT_RULES, WeightRule, check_choice
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF, compute_normal_score
-from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, make_columns, notes
-from howsure.stats.scores import score
 
 __all__ = [
     "COMBINED",
-    "BenchmarkMeans",
     "Combination",
-    "DecidedCounts",
-    "ReferenceCombination",
-    "average_over_benchmarks",
     "combine",
-    "combine_with_reference",
 ]
-#: Means that differ by less are equal.
-_ROUNDING = 1e-12
 
 #: Methods of comparisons whose p-values are not those of a combination.
 _WITH_PSEUDO_QUESTIONS = frozenset({None, "adjusted-t"})
@@ -157,13 +146,12 @@ class Combination(Result):
 
     def _weighing(self) -> str:
         """Return how the differences were weighed, where their plain mean says the opposite."""
-        used = self.weight > 0
-        mean = float(np.mean(self.difference[used]))
+        mean = float(np.mean(self.difference[self.weight > 0]))
         if mean * self.difference_meta >= 0:
             return ""
         return (
             "; the combined difference weighs each by weight / se, and the plain mean of the differences is "
-            f"{mean:+.3f}: --weight mean-score tests that one"
+            f"{mean:+.3f}: howsure compare --average macro tests that one"
         )
 
 
@@ -178,8 +166,7 @@ def combine(
         One per benchmark, from `compare`, all with the same models, claim and direction.
     weights
         Of the z of each benchmark: ``"equal"`` (all weigh the same), ``"questions"`` (the root of the number of
-        questions), ``"precision"`` (1/SE), ``"mean-score"`` (SE, so that the combined difference is that of the mean
-        scores over the benchmarks), or a mapping from benchmark to weight, 0 or more; any scale.
+        questions), ``"precision"`` (1/SE), or a mapping from benchmark to weight, 0 or more; any scale.
 
     Returns
     -------
@@ -272,182 +259,6 @@ def combine(
     )
 
 
-class DecidedCounts(NamedTuple):
-    """Numbers of models by what several benchmarks say of a reference and each of them.
-
-    Examples
-    --------
-    >>> DecidedCounts(2, 0, 1, 0).undecided
-    1
-    """
-
-    ahead: int
-    """Models that the reference is shown to be ahead of."""
-    behind: int
-    """Models that are shown to be ahead of it."""
-    undecided: int
-    """Models that were tested and cannot be distinguished from it."""
-    untested: int
-    """Models without a test: fewer than two benchmarks in common that have a z."""
-
-
-@dataclass(frozen=True, eq=False)
-class BenchmarkMeans:
-    """Scores of M models on B benchmarks, and their means.
-
-    Attributes
-    ----------
-    models
-        Names, in the order in which they first occur.
-    scores
-        Scores, shape (M, B); NaN where a model has none.
-    mean
-        Mean over the benchmarks, shape (M,); NaN where a score lacks, and for all models where the scores of a
-        benchmark do not lie in [0, 1]: means of several scales say nothing.
-    """
-
-    models: tuple[str, ...]
-    scores: FloatArray
-    mean: FloatArray
-
-    def list_best(self) -> list[str]:
-        """Return the models with the highest mean; none where no model has a mean."""
-        if np.all(np.isnan(self.mean)):
-            return []
-        best = self.mean >= np.nanmax(self.mean) - _ROUNDING
-        return [model for model, is_best in zip(self.models, best.tolist(), strict=True) if is_best]
-
-
-def average_over_benchmarks(benchmarks: Sequence[Cells]) -> BenchmarkMeans:
-    """Average the scores of each model over several benchmarks, with equal weights.
-
-    Parameters
-    ----------
-    benchmarks
-        Cells, one per benchmark; a model need not be in all of them.
-
-    Returns
-    -------
-    BenchmarkMeans
-        The scores and their means.
-
-    Examples
-    --------
-    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2"], [[[1], [1]], [[0], [1]]])
-    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2"], [[[1], [0]], [[0], [0]]])
-    >>> average_over_benchmarks([one, two]).mean.tolist()
-    [0.75, 0.25]
-    """
-    models = tuple(dict.fromkeys(model for cells in benchmarks for model in cells.models))
-    scores = np.full((len(models), len(benchmarks)), np.nan)
-    for column, cells in enumerate(benchmarks):
-        scores[[models.index(model) for model in cells.models], column] = score(cells).score
-    comparable = all(cells.unit for cells in benchmarks)
-    mean = np.mean(scores, axis=1) if comparable and benchmarks else np.full(len(models), np.nan)
-    return BenchmarkMeans(models, scores, mean)
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceCombination(Result):
-    """Evidence from several benchmarks about a reference and each of M other models; arrays have shape (M,).
-
-    Attributes
-    ----------
-    reference, models
-        Names.
-    n_benchmarks
-        Benchmarks that both answered and that have a z.
-    z_meta, p_value
-        The meta z of reference - model, and its two-sided p-value; NaN for fewer than two benchmarks.
-    p_holm
-        p-values adjusted for all tests: M, or those of all pairs where the scores chose the reference.
-
-    Examples
-    --------
-    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2", "3"], [[[1], [1], [1]], [[0], [1], [0]]])
-    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
-    >>> combine_with_reference([one, two], "a")["n_benchmarks"].tolist()
-    [2]
-    """
-
-    reference: str
-    models: tuple[str, ...]
-    n_benchmarks: IntArray
-    z_meta: FloatArray
-    p_value: FloatArray
-    p_holm: FloatArray
-
-    def count_decided(self, level: float = 0.95) -> DecidedCounts:
-        """Return how many models the reference is ahead of and behind, at this level, adjusted for all tests."""
-        tested = ~np.isnan(self.p_holm)
-        decided = tested & (self.p_holm < 1 - level)
-        ahead, behind = int(np.sum(decided & (self.z_meta > 0))), int(np.sum(decided & (self.z_meta < 0)))
-        return DecidedCounts(ahead, behind, int(np.sum(tested)) - ahead - behind, int(np.sum(~tested)))
-
-    declared = "model_a=reference model_b=models n_benchmarks z=z_meta p_value p_holm"
-
-
-def combine_with_reference(
-    benchmarks: Sequence[Cells], reference: str, *, chosen_by_scores: bool = False, weights: WeightRule = "equal"
-) -> ReferenceCombination:
-    """Combine several benchmarks into one statement about a reference and each other model.
-
-    Parameters
-    ----------
-    benchmarks
-        Cells, one per benchmark; a model need not be in all of them.
-    reference
-        Model that the others are compared with.
-    chosen_by_scores
-        Whether the reference was chosen for its scores, so that the tests of all pairs count.
-    weights
-        As for `combine`.
-
-    Returns
-    -------
-    ReferenceCombination
-        A row per other model.
-
-    Raises
-    ------
-    UnknownNameError
-        If no benchmark has the reference.
-
-    Notes
-    -----
-    Holm's adjustment for all pairs takes the p-values of the pairs without the reference as 1, which is cautious.
-
-    References
-    ----------
-    NOISE appendix D; Holm (1979), A simple sequentially rejective multiple test procedure.
-
-    Examples
-    --------
-    >>> one = Cells.from_scores("one", ["a", "b"], ["1", "2", "3"], [[[1], [1], [1]], [[0], [1], [0]]])
-    >>> two = Cells.from_scores("two", ["a", "b"], ["1", "2", "3"], [[[1], [0], [1]], [[0], [0], [1]]])
-    >>> combine_with_reference([one, two], "a")["z"].round(2).tolist()
-    [1.51]
-    """
-    models = list(dict.fromkeys(model for cells in benchmarks for model in cells.models))
-    if reference not in models:
-        raise UnknownNameError("model", reference, models, where="reference")
-    others = [model for model in models if model != reference]
-    rows = []
-    for model in others:
-        comparisons = [
-            compare(cells, reference, model) for cells in benchmarks if {reference, model} <= set(cells.models)
-        ]
-        combined = combine(comparisons, weights=weights) if comparisons else None
-        n = 0 if combined is None else int(np.sum(combined.weight > 0))
-        rows.append((n, combined.z_meta if combined and n > 1 else math.nan))
-    n_benchmarks, z = np.array([n for n, _ in rows], np.int64), np.array([value for _, value in rows], float)
-    p = np.asarray(_two_sided(z), float)
-    tested = int(np.sum(~np.isnan(p)))
-    n_more = tested * (tested + 1) // 2 - tested if chosen_by_scores else 0
-    p_holm = holm(np.concatenate([p, np.ones(n_more)]))[: len(p)]
-    return ReferenceCombination(reference, tuple(others), n_benchmarks, z, p, p_holm)
-
-
 def _same_question(rows: Sequence[Comparison]) -> None:
     """Raise `InputError` unless all rows compare one pair under one claim, each on its own benchmark."""
     benchmarks: set[str] = set()
@@ -505,7 +316,7 @@ def _weights(
     if isinstance(weights, str):
         check_choice("weights", weights, WEIGHT_RULES)
         with np.errstate(divide="ignore"):
-            rules = {"equal": np.ones(len(se)), "questions": np.sqrt(N), "precision": 1 / se, "mean-score": se}
+            rules = {"equal": np.ones(len(se)), "questions": np.sqrt(N), "precision": 1 / se}
             return rules[weights]
     for name in weights:
         if name not in names:

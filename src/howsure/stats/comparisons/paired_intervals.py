@@ -145,7 +145,7 @@ def adjusted_error(
 def adjusted_t(
     difference: FloatArray,
     variance: FloatArray,
-    n: IntArray,
+    n: IntArray | FloatArray,
     size: FloatArray,
     *,
     level: float = 0.95,

@@ -28,7 +28,7 @@ from howsure.stats.comparisons.paired_intervals import (
     reach_both_ends,
     tango,
 )
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, Strata, drop_rounding
 from howsure.stats.core.claims import (
     DIFFERENCE_METHODS,
     Claim,
@@ -41,16 +41,22 @@ from howsure.stats.core.intervals import FEW_DF, Interval, compute_normal_score,
 from howsure.stats.core.multiplicity import benjamini_hochberg, holm
 from howsure.stats.core.pair_sums import common_sums
 from howsure.stats.core.results import Columns, Result, make_columns, notes
+from howsure.stats.core.strata import average_strata, split_strata
 from howsure.stats.scores import (
     IN_CLUSTERS,
     LOST_SHARE,
     NARROW_BY_CHANCE,
     ONE_CLUSTER,
+    ONE_QUESTION,
     WITHOUT_CLUSTERS,
     clustered_pairs,
 )
 
 __all__ = ["POWER", "RARE_DIFFERENCES", "UNDETECTABLE", "Comparison", "Pairs", "compare", "pairs"]
+
+#: Fields of means over strata that are means of those of the strata, and variances of a question.
+_AVERAGED = ("score_a", "score_b", "difference", "disagreement", "wins_a", "wins_b")
+_SQUARED = ("total", "data", "prediction")
 
 #: Power of the test that `detectable` refers to.
 POWER = 0.8
@@ -94,6 +100,9 @@ class Comparison(Result):
         Degrees of freedom of `variance` where they are not n_questions - 1: Satterthwaite's, see `cluster_means`.
     cells
         What was compared: the default interval goes back to it.
+    n_equal, n_strata
+        Of means over strata, the number of questions of equal weight that are worth as much, and of strata in which
+        both answered.
 
     Examples
     --------
@@ -128,11 +137,13 @@ class Comparison(Result):
     cells: Cells = field(repr=False)
     level: float = 0.95
     method: DifferenceMethod | None = None
+    n_equal: FloatArray | None = None
+    n_strata: IntArray | None = None
 
     def interval(self, level: float | None = None) -> Interval:
         """Return the interval of each difference at a level in (0, 1), its statistic and its p-value."""
         level = self.level if level is None else level
-        if self.method in {None, "adjusted-t"}:
+        if self._is_adjusted:
             return self._adjusted(level)
         if self.method == "tango":
             return tango(self, level)
@@ -147,6 +158,11 @@ class Comparison(Result):
         )
 
     @property
+    def _is_adjusted(self) -> bool:
+        """Whether the interval has pseudo-questions."""
+        return self.method == "adjusted-t" or (self.method is None and self.claim != "new-benchmarks")
+
+    @property
     def _bounds(self) -> tuple[float, float] | None:
         """Limits that a difference cannot leave, or None."""
         return (-1.0, 1.0) if self.unit else None
@@ -156,12 +172,27 @@ class Comparison(Result):
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         if self.claim == "these-questions":
             added, df = pseudo_variance(self.cells, self.a, self.b)
+            if self.n_equal is not None:
+                added = added * (N / self.n_equal) ** 2  # the pseudo-question weighs as the others on average
             se = np.sqrt(self.variance + added)
             between = interval(self.difference, se, N, level=level, method="t", df=df, bounds=self._bounds)
             return replace(between, method=np.full(len(N), "adjusted-t"))
+        n = N if self.n_equal is None else self.n_equal
         return adjusted_t(
-            self.difference, self.variance, N, self.pseudo_size, level=level, df=self.df, bounds=self._bounds
+            self.difference, self.variance, n, self.pseudo_size, level=level, df=self._adjusted_df, bounds=self._bounds
         )
+
+    @property
+    def _adjusted_df(self) -> FloatArray | None:
+        """Degrees of freedom of the default interval where they are not those of its N questions, shape (P,)."""
+        if self.n_equal is None or self.df is None:
+            return self.df
+        # as for N questions: the squared ratio of the sum of squares with pseudo-questions to that without
+        N = self.n_equal
+        added = 2 * self.pseudo_size + 2 * N * self.difference**2 / (N + 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df: FloatArray = self.df * (1 + added / (self.variance * N * (N - 1))) ** 2
+        return df
 
     @cached_property
     def pseudo_size(self) -> FloatArray:
@@ -194,9 +225,9 @@ class Comparison(Result):
     @cached_property
     def _unbounded_detectable(self) -> FloatArray:
         """Return what `detectable` would be if scores had no limits, shape (P,)."""
-        if self.method in {None, "adjusted-t"} and self.claim != "these-questions":
-            N = np.where(self.n_questions > 0, self.n_questions, np.nan)
-            _, se, df = adjusted_error(self.difference, self.variance, N, self.pseudo_size, self.df)
+        if self._is_adjusted and self.claim != "these-questions":
+            N = np.where(self.n_questions > 0, self.n_questions, np.nan) if self.n_equal is None else self.n_equal
+            _, se, df = adjusted_error(self.difference, self.variance, N, self.pseudo_size, self._adjusted_df)
             tails = special.stdtrit(df, (1 + self.level) / 2) + special.stdtrit(df, POWER)
             return np.asarray(np.where(self.variance > 0, tails * se * (N + 2) / N, np.nan))
         # (z_{1 - alpha/2} + z_power) SE, docs/methods/plans.md; with the few df of clusters, quantiles of t
@@ -212,12 +243,12 @@ class Comparison(Result):
         at this level, as many generations per question as now. With v = N variance: of the default test, center and SE
         are those of `paired_intervals` for N' questions with sum (d_q - d)^2 = (N' - 1) v, with its degrees of freedom;
         of the other methods those of Student's t, abs(difference) and sqrt(v / N') with N' - 1.
-        NaN where no difference or no variation was seen, where questions come in clusters, and for the claim
+        NaN where no difference or no variation was seen, where questions come in clusters or strata, and for the claim
         "these-questions", to which more questions are no answer.
         """
         N, distance = np.asarray(self.n_questions, float), np.abs(self.difference)
         available = (self.variance > 0) & (distance > 0) & (N > 1)
-        if self.claim == "these-questions" or self.n_clusters is not None:
+        if self.claim == "these-questions" or self.n_clusters is not None or self.cells.strata is not None:
             available = np.zeros_like(available)
         effect = np.divide(distance**2, N * self.variance, out=np.full(len(N), np.nan), where=available)
 
@@ -345,8 +376,10 @@ class Comparison(Result):
     def _note(self, between: Interval) -> NDArray[np.object_]:
         """Return the note of each pair."""
         common = self.n_questions > 0
-        has_pseudo_questions = self.method in {None, "adjusted-t"}
-        alike = np.abs(self.difference) <= 1e-12  # means of equal scores differ by rounding
+        which = "" if self.n_strata is None else " of a stratum"
+        has_pseudo_questions = self._is_adjusted
+        # Means of equal scores differ by rounding.
+        alike = (np.abs(self.difference) <= 1e-12) & ((self.n_strata is None) | (self.square <= 1e-12))
         pseudo = (self.variance == 0) & ~np.isnan(between.low) & has_pseudo_questions
         pseudo_of_these, pseudo = pseudo & (self.claim == "these-questions"), pseudo & (self.claim != "these-questions")
         # Graded scores that do not differ do not say the size of a difference: it is the largest possible one.
@@ -363,18 +396,19 @@ class Comparison(Result):
                 "no question differs: the interval rests on two pseudo-questions": pseudo & alike & ~of_largest,
                 "no question differs: the interval rests on two pseudo-questions, which differ by 1, the most that "
                 "scores from 0 to 1 can": of_largest,
-                "all questions differ alike: the interval rests on two pseudo-questions": pseudo & ~alike,
+                f"all questions{which} differ alike: the interval rests on two pseudo-questions": pseudo & ~alike,
                 "no question varied: the interval rests on half a pseudo-question": pseudo_of_these,
-                "no variation was seen: no interval": between.flat,
+                _describe_flat(self.cells, self.claim): between.flat,
                 UNDETECTABLE: self._is_undetectable,
                 "tango needs one generation per question, scored 0 or 1": ~self.is_single & (self.method == "tango"),
                 "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
-                "one generation per question: data and prediction noise cannot be separated": common
+                f"one generation per question{which}: data and prediction noise cannot be separated": common
                 & np.isnan(self.prediction),
                 NARROW_BY_CHANCE: is_narrow,
                 RARE_DIFFERENCES: self._is_narrow_if_rare(between),
                 **self._of_variants(),
                 **self._of_clusters(),
+                **self._of_strata(),
                 FEW_DF: is_few_df(between),
             }
         )
@@ -382,7 +416,7 @@ class Comparison(Result):
     def _is_narrow_if_rare(self, between: Interval) -> NDArray[np.bool_]:
         """Return where graded scores do not reach both ends, and rare differences of 1 would widen the interval."""
         is_default = self.method in {None, "adjusted-t"} and self.claim == "new-questions" and self.n_clusters is None
-        if not is_default or not self.unit or self.cells.binary:
+        if not is_default or self.cells.strata is not None or not self.unit or self.cells.binary:
             return np.zeros(len(self.a), bool)
         size = np.full(len(self.a), RARE_SIZE)
         wide = adjusted_t(
@@ -390,6 +424,18 @@ class Comparison(Result):
         )
         is_wider = wide.high - wide.low >= _WIDER_BY_RARE * (between.high - between.low)
         return np.asarray(is_wider & ~reach_both_ends(self.cells, self.a, self.b))
+
+    def _of_strata(self) -> dict[str, NDArray[np.bool_]]:
+        """Return notes on strata, each with where it holds, shape (P,)."""
+        if self.cells.strata is None or self.n_strata is None:
+            return {}
+        S = len(set(self.cells.strata.names))
+        fewer = {n: self.n_strata == n for n in sorted(set(self.n_strata.tolist())) if 0 < n < S}
+        is_unknown = np.isnan(self.variance) & (self.n_questions > 1) & (self.claim in {"new-questions", "single-run"})
+        return {
+            **{f"the mean of {n:,} of {S:,} strata, those in which both answered": where for n, where in fewer.items()},
+            ONE_QUESTION: is_unknown & (self.n_clusters is None),
+        }
 
     def _of_variants(self) -> dict[str, NDArray[np.bool_]]:
         """Return notes on the prompt variants that scores are averaged over, each with where it holds, shape (P,)."""
@@ -596,20 +642,71 @@ def compare(
     return Comparison(**fields)
 
 
-def _fields(
-    cells: Cells, a: IntArray, b: IntArray, claim: Claim, level: float, method: DifferenceMethod | None
+def _describe_flat(cells: Cells, claim: Claim) -> str:
+    """Return the note on a comparison without an interval because nothing varied."""
+    if cells.strata is None or claim == "these-questions":
+        return "no variation was seen: no interval"
+    where = "between strata, of whose means" if claim == "new-benchmarks" else "within strata, of whose questions"
+    return f"no variation was seen {where} all differences are equal: no interval"
+
+
+def _average_fields(
+    cells: Cells, strata: Strata, a: IntArray, b: IntArray, claim: Claim, level: float, method: DifferenceMethod | None
 ) -> dict[str, Any]:
-    """Return the fields of a `Comparison` of rows `a` with rows `b`."""
-    check_claim(claim)
+    """Return the fields of a `Comparison` of means over strata, with unbiased variances; see `core.strata`."""
+    within: Claim = "new-questions" if claim == "new-benchmarks" else claim
+    fields = _fields(replace(cells, strata=None, clusters=None), a, b, within, level, method)
+    parts = [_fields(part, a, b, within, level, None, ddof=1) for part in split_strata(cells)]
+
+    def stack(name: str) -> FloatArray:
+        return np.array([part[name] for part in parts], float)
+
+    n = stack("n_questions")
+    df = n - 1 if parts[0]["df"] is None else stack("df")
+    averaged = average_strata(strata.average, claim, n, stack("difference"), stack("variance"), df)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name in _AVERAGED:
+            fields[name] = np.sum(averaged.weight * stack(name), axis=0, where=(n > 0) | np.isnan(averaged.weight))
+        for name in _SQUARED:
+            parts_of_square = averaged.weight**2 * stack(name) * fields["n_questions"] / n
+            fields[name] = np.sum(parts_of_square, axis=0, where=(n > 0) | np.isnan(averaged.weight))
+    n_clusters = None if parts[0]["n_clusters"] is None else np.sum(stack("n_clusters"), axis=0).astype(np.int64)
+    return fields | {
+        "variance": averaged.variance,
+        "claim": claim,
+        "is_single": np.zeros(len(a), bool),
+        "n_clusters": n_clusters,
+        "df": averaged.df,
+        "cells": cells,
+        "n_equal": averaged.n_equal,
+        "n_strata": np.sum(n > 0, axis=0),
+    }
+
+
+def _fields(
+    cells: Cells,
+    a: IntArray,
+    b: IntArray,
+    claim: Claim,
+    level: float,
+    method: DifferenceMethod | None,
+    *,
+    ddof: int = 0,
+) -> dict[str, Any]:
+    """Return the fields of a `Comparison` of rows `a` with rows `b`; variances over questions divide by N - `ddof`."""
+    check_claim(claim, average=None if cells.strata is None else cells.strata.average, where=cells.benchmark)
     check_level(level)
     if method is not None:
         check_choice("method", method, DIFFERENCE_METHODS)
-    if method == "tango" and (claim != "new-questions" or cells.clusters is not None):
+    is_plain = claim == "new-questions" and cells.clusters is None and cells.strata is None
+    if method == "tango" and not is_plain:
         raise InputError(
-            f"method {method!r} makes the claim 'new-questions' only, without clusters",
+            f"method {method!r} makes the claim 'new-questions' only, without clusters or strata",
             where=cells.benchmark,
             remedy="leave the method out",
         )
+    if cells.strata is not None:
+        return _average_fields(cells, cells.strata, a, b, claim, level, method)
     sums = common_sums(cells)
     n = sums.common[a, b]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -633,6 +730,7 @@ def _fields(
         between = np.where(itself, mean_error, between)
         difference = score_a - score_b
         square = n * (between + difference**2)
+        between = np.where(itself, between, between * (n / (n - ddof)))
         T = between + extra
         D = np.where(itself, 0.0, T - E)
         correlation = np.where((var_a > 0) & (var_b > 0), covariance, np.nan) / np.sqrt(var_a * var_b)

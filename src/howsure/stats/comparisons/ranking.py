@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.stats.comparisons.pairs import Pairs, pairs
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, Strata, mean_where, weigh_strata
 from howsure.stats.core.claims import Claim, DifferenceMethod, check_mean_claim
 from howsure.stats.core.intervals import FEW_DF, FEWEST_DF
 from howsure.stats.core.results import Conditions, Result, RowPlaces
+from howsure.stats.core.strata import split_strata
 from howsure.stats.scores import Scores, cluster_excess, cluster_residuals, score, unbiased_data
 
 __all__ = [
@@ -100,6 +101,9 @@ class Ranking(Result):
     p_above_next
         Chance that the model ranks above the next lower one, with the error of their paired difference; NaN for the
         last. By the distribution behind `p_best`: normal, and Student's t where questions come in clusters.
+    win_rate
+        Of means over strata, the mean over strata of the share of the other models that have a lower score there, equal
+        scores counting half, among models with one (Liang et al. 2022); NaN without a score in some stratum.
     k, p_wrong_next
         Generations per question, and the chance that the scores of so many put the model and the next lower one in the
         wrong order (`wrong_order`); None where no k is given.
@@ -120,6 +124,7 @@ class Ranking(Result):
     ranges: RankRanges
     p_best: FloatArray
     p_above_next: FloatArray
+    win_rate: FloatArray | None = None
     k: int | None = None
     p_wrong_next: FloatArray | None = None
     why_no_order: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
@@ -127,30 +132,31 @@ class Ranking(Result):
     @property
     def hidden_columns(self) -> frozenset[str]:
         """The score on common questions, where all models with a score answered all questions."""
-        is_scored = ~np.isnan(self.scores.score)
+        is_scored = self.scores.n_questions > 0
         return frozenset() if np.any(self.scores.n_missing[is_scored] > 0) else frozenset({"score_common"})
 
     declared = (
         "benchmark=scores.benchmark model=scores.models score=scores.score score_common se=scores.variance.sqrt "
         "rank=_rank rank_low=ranges.low rank_high=ranges.high rank_low_all=ranges.low_all "
-        "rank_high_all=ranges.high_all p_best p_above_next p_wrong_next k level=compared.level claim=compared.claim "
-        "note=_reasons.notes"
+        "rank_high_all=ranges.high_all p_best p_above_next win_rate p_wrong_next k level=compared.level "
+        "claim=compared.claim note=_reasons.notes"
     )
 
     def _rank(self) -> FloatArray | IntArray:
         """Return the ranks; NaN without a score."""
-        scored = ~np.isnan(self.scores.score)
+        scored = self.scores.n_questions > 0
         return self.ranges.rank if scored.all() else np.where(scored, self.ranges.rank, np.nan)
 
     def _rows(self) -> RowPlaces:
-        return [_order(self.ranges.rank, self.scores.score)]
+        return [_order(self.ranges.rank, self.scores.score, self.scores.n_questions > 0)]
 
     def _reasons(self) -> Conditions:
-        scored = ~np.isnan(self.scores.score)
+        scored = self.scores.n_questions > 0
         blank = np.isnan(self.compared.p_holm)
         untested = np.isin(np.arange(len(scored)), [self.compared.a[blank], self.compared.b[blank]])
         return {
             "no scores": ~scored,
+            "no mean: the model has no score in some of the strata": scored & np.isnan(self.scores.score),
             "on fewer questions than there are: ranks are by differences on the questions that two models both "
             "answered": scored & (self.scores.n_missing > 0),
             "some pairs cannot be tested and count as not distinguishable": scored & untested,
@@ -183,9 +189,10 @@ def rank(
     Parameters
     ----------
     cells
-        M >= 2 models; questions may be missing and differ in their number of generations. Any real scores.
+        M >= 2 models; questions may be missing and differ in their number of generations. Any real scores. Where there
+        are strata (`join_strata`), ranks are those of means over them.
     claim
-        One of `CLAIMS`: whether the ranks are those on new questions or on these very questions.
+        One of `CLAIMS`: what the ranks are of, new questions, these very questions, or new strata.
     level
         Probability with which a range holds the rank of its model, or with which all simultaneous ranges hold at once;
         in (0, 1).
@@ -218,12 +225,12 @@ def rank(
     """
     compared = pairs(cells, claim=claim, level=level, method=method)
     scores = score(cells, claim=claim)
-    scored = ~np.isnan(scores.score)
+    scored = scores.n_questions > 0
     ranges = range_ranks(compared)
     df = math.inf
     if compared.df is not None and not np.all(np.isnan(compared.df)):
         df = float(np.nanmin(compared.df))
-    order = _order(ranges.rank, scores.score)[: np.sum(scored)]
+    order = _order(ranges.rank, scores.score, scored)[: np.sum(scored)]
 
     def take_next(of_pairs: FloatArray, of_reverse: FloatArray) -> FloatArray:
         """Values of each model and the next lower one, from those of pairs; NaN for the last and without a score."""
@@ -249,19 +256,31 @@ def rank(
     return Ranking(
         compared,
         scores,
-        mean_where(cells.mean, cells.answered & np.all(cells.answered[scored], axis=0)),
+        cells.without(np.broadcast_to(~np.all(cells.answered[scored], axis=0), cells.n.shape)).average_questions(),
         ranges,
         chance_best(*fit_common_scores(cells, claim=claim), df=df),
         take_next(above, 1 - above),
+        None if cells.strata is None else _win_rate(cells),
         k,
         p_wrong_next,
         why_no_order,
     )
 
 
-def _order(rank: IntArray, score: FloatArray) -> IntArray:
+def _order(rank: IntArray, score: FloatArray, scored: NDArray[np.bool_]) -> IntArray:
     """Return the rows of the models by rank, then by score; those without a score last."""
-    return np.lexsort((-score, np.where(np.isnan(score), np.inf, rank)))
+    return np.lexsort((-score, np.where(scored, rank, np.inf)))
+
+
+def _win_rate(cells: Cells) -> FloatArray:
+    """Return the mean over strata of the share of the other models that have a lower score there, shape (M,)."""
+    means = np.array([part.average_questions() for part in split_strata(cells)])
+    ahead = means[:, :, None] - means[:, None, :]
+    wins = np.where(np.isnan(ahead), 0, np.where(np.abs(ahead) <= _ROUNDING, 0.5, ahead > 0)).sum(axis=2)
+    others = np.sum(~np.isnan(means), axis=1, keepdims=True) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = np.where(np.isnan(means), np.nan, (wins - 0.5) / others)  # each ties with itself
+    return np.asarray(np.mean(rates, axis=0))
 
 
 def _spread(compared: Pairs, values: NDArray[np.generic], reverse: NDArray[np.generic]) -> FloatArray:
@@ -355,6 +374,8 @@ def fit_common_scores(cells: Cells, *, claim: Claim = "new-questions") -> tuple[
     >>> (theta[0] - theta[1]).round(3), np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]).round(3)
     (np.float64(0.5), np.float64(0.354))
     """
+    if cells.strata is not None:
+        return _fit_strata(cells, cells.strata, claim)
     M = len(cells.models)
     theta, covariance = np.full(M, np.nan), np.full((M, M), np.nan)
     is_used = cells.answered & (np.sum(cells.answered, axis=0) > 1)
@@ -391,6 +412,21 @@ def fit_common_scores(cells: Cells, *, claim: Claim = "new-questions") -> tuple[
         square += np.diag(np.sum(noise, axis=1)) - cross - cross.T + (share * np.sum(noise, axis=0)) @ share.T
     theta[rows], covariance[np.ix_(rows, rows)] = fitted, inverse @ square @ inverse
     return theta, covariance
+
+
+def _fit_strata(cells: Cells, strata: Strata, claim: Claim) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted mean of the fits of all strata, and its covariance; see `core.strata`."""
+    parts = list(split_strata(cells))
+    fits = [fit_common_scores(part, claim="new-questions" if claim == "new-benchmarks" else claim) for part in parts]
+    theta = np.array([fit for fit, _ in fits])
+    if claim == "new-benchmarks":
+        return np.mean(theta, axis=0), np.atleast_2d(np.cov(theta.T)) / len(parts)
+    n = np.array([np.sum(np.any(part.answered, axis=0)) for part in parts], float)
+    weight = weigh_strata(n, strata.average)
+    # residuals of n questions around their own mean are too small by (n - 1)/n, but for clusters
+    is_biased = claim != "these-questions" and cells.clusters is None
+    factor = weight**2 * np.where(is_biased, n / np.maximum(n - 1, 1), 1)
+    return weight @ theta, np.tensordot(factor, np.array([covariance for _, covariance in fits]), 1)
 
 
 def _find_largest_group(is_linked: NDArray[np.bool_]) -> IntArray:

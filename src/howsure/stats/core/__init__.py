@@ -12,5 +12,6 @@ printed_width        the width of printed results, which the package that prints
 intervals            interval of an estimate from its standard error
 variance_intervals   intervals of variances
 multiplicity         Holm and Benjamini-Hochberg
+strata               means over benchmarks or subjects, and their errors
 pair_sums            sums over common questions, for all pairs of models
 """

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.stats.core.claims import Average
 
 __all__ = [
     "ARRAYS",
@@ -26,6 +27,7 @@ __all__ = [
     "Cells",
     "FloatArray",
     "IntArray",
+    "Strata",
     "check_score_size",
     "drop_rounding",
     "group_equal_models",
@@ -34,6 +36,7 @@ __all__ = [
     "list_greedy_runs",
     "mean_where",
     "merge_clusters",
+    "weigh_strata",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -141,6 +144,22 @@ def is_binary(
 GREEDY_SUFFIX = ":greedy"
 
 
+@dataclass(frozen=True)
+class Strata:
+    """Stratum of each question, and how strata weigh in means over questions; see `core.strata`."""
+
+    names: tuple[str, ...]
+    average: Average
+
+
+def weigh_strata(n: NDArray[np.number], average: Average) -> FloatArray:
+    """Return the weights of S strata with n questions, (S, R), which sum to 1; NaN where no stratum has a question."""
+    share = n > 0 if average == "macro" else n
+    with np.errstate(invalid="ignore"):
+        weight: FloatArray = share / np.sum(share, axis=0)
+    return weight
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The scores of M models on the N questions of one benchmark, as sums over generations.
@@ -174,6 +193,8 @@ class Cells:
     days
         Day on which each model's generations were made, in ISO 8601 (UTC); only of runs, and without the models whose
         day is not known or not one day.
+    strata
+        Strata of the questions, where means are to be those over strata; None for plain means.
 
     >>> cells = Cells.from_scores("demo", ["a"], ["q1", "q2"], [[[1, 0], [1, 1, 1]]])
     >>> cells.n.tolist(), cells.mean.tolist()
@@ -195,6 +216,7 @@ class Cells:
     outcomes: NDArray[np.uint64] | None = None
     variants_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
     days: Mapping[str, str] = field(default_factory=dict)
+    strata: Strata | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.questions))
@@ -202,8 +224,9 @@ class Cells:
             array = getattr(self, name)
             if array is not None and array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}, not (models, questions) = {shape}", where="Cells")
-        if self.clusters is not None and len(self.clusters) != len(self.questions):
-            raise InputError(f"{len(self.clusters)} clusters for {len(self.questions)} questions", where="Cells")
+        for name, each in (("clusters", self.clusters), ("strata", None if self.strata is None else self.strata.names)):
+            if each is not None and len(each) != len(self.questions):
+                raise InputError(f"{len(each)} {name} for {len(self.questions)} questions", where="Cells")
         for name in ("models", "questions"):
             names = getattr(self, name)
             if len(set(names)) < len(names):
@@ -265,7 +288,20 @@ class Cells:
         if self.unparsed is None:
             return np.full(len(self.models), np.nan)
         most = self.n - self.total if self.unit else self.n
-        return mean_where(np.minimum(self.unparsed, most) / np.maximum(self.n, 1), self.answered)
+        return self.average_questions(np.minimum(self.unparsed, most) / np.maximum(self.n, 1))
+
+    def average_questions(self, values: FloatArray | None = None) -> FloatArray:
+        """Return the mean over the answered questions of the scores, or of other values (M, N), shape (M,).
+
+        Where there are strata it is the mean over all of them, NaN without an answer in one.
+        """
+        values = self.mean if values is None else values
+        if self.strata is None:
+            return mean_where(values, self.answered)
+        inside = np.array(list(dict.fromkeys(self.strata.names)))[:, None] == np.array(self.strata.names)
+        n = np.array([np.sum(self.answered, axis=1, where=each) for each in inside])
+        means = np.array([mean_where(values, self.answered & each) for each in inside])
+        return np.asarray(np.sum(weigh_strata(n, self.strata.average) * means, axis=0))
 
     @property
     def is_bounded(self) -> NDArray[np.bool_]:
@@ -350,7 +386,8 @@ class Cells:
 
         arrays = {name: part(getattr(self, name)) for name in ARRAYS}
         clusters = None if self.clusters is None else tuple(self.clusters[j] for j in columns)
-        return replace(self, models=models, questions=chosen, clusters=clusters, **arrays)
+        strata = self.strata and replace(self.strata, names=tuple(self.strata.names[j] for j in columns))
+        return replace(self, models=models, questions=chosen, clusters=clusters, strata=strata, **arrays)
 
     def without(self, mask: NDArray[np.bool_]) -> Cells:
         """Return the cells without the scores of those in `mask`, shape (M, N)."""
@@ -373,6 +410,8 @@ class Cells:
             raise InputError(f"cells of {self.benchmark!r} and {other.benchmark!r} do not add up", where="Cells")
         models = tuple(dict.fromkeys(self.models + other.models))
         questions = tuple(dict.fromkeys(self.questions + other.questions))
+        if self.strata != other.strata or (self.strata is not None and self.questions != other.questions):
+            raise InputError("cells with other strata do not add up", where="Cells")
         row = {m: i for i, m in enumerate(models)}
         column = {q: j for j, q in enumerate(questions)}
         places = [
@@ -402,7 +441,7 @@ class Cells:
                     variants_of[model] = variants_of.get(model, frozenset()) | cells.variants_of.get(model, every)
         days = {**self.days, **other.days}
         days = {model: day for model, day in days.items() if self.days.get(model, day) == day}
-        arrays |= {"variants": variants, "variants_of": variants_of, "days": days}
+        arrays |= {"variants": variants, "variants_of": variants_of, "days": days, "strata": self.strata}
         return Cells(self.benchmark, models, questions, clusters=clusters, **arrays)
 
     def _overlaps(self, other: Cells) -> bool:

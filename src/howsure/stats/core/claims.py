@@ -14,14 +14,19 @@ from howsure.errors import InputError, UnknownNameError
 Name = TypeVar("Name", bound=str)
 
 #: What a standard error is about (docs/methods/scores.md).
-Claim = Literal["new-questions", "these-questions", "single-run"]
+Claim = Literal["new-questions", "these-questions", "single-run", "new-benchmarks"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
 #: What each claim says the true value of a score is.
 CLAIM_TEXTS: dict[Claim, str] = {
     "new-questions": "the expected score on new questions like these",
     "these-questions": "the expected score on these very questions, sampled again",
     "single-run": "the score of one run with one generation per question, on new questions",
+    "new-benchmarks": "the mean score over new benchmarks, or subjects, like these",
 }
+
+#: Means over benchmarks, or over subjects: each of these weighs as much, or each question.
+Average = Literal["macro", "micro"]
+AVERAGES: tuple[Average, ...] = get_args(Average)
 
 #: The two claims about expected scores. Plans, borrowed scores and resampling make only these.
 MeanClaim = Literal["new-questions", "these-questions"]
@@ -75,9 +80,8 @@ DIFFERENCE_METHODS: tuple[DifferenceMethod, ...] = get_args(DifferenceMethod)
 MissingRule = Literal["as-missing", "as-zero", "bounds"]
 MISSING_RULES: tuple[MissingRule, ...] = get_args(MissingRule)
 
-#: Weights of the z of benchmarks by name: all equal, the root of the number of questions, 1/SE, or SE, with which the
-#: combined difference is the mean of the differences.
-WeightRule = Literal["equal", "questions", "precision", "mean-score"]
+#: Weights of the z of benchmarks by name: all equal, the root of the number of questions, or 1/SE.
+WeightRule = Literal["equal", "questions", "precision"]
 WEIGHT_RULES: tuple[WeightRule, ...] = get_args(WeightRule)
 
 #: Prediction intervals for future runs: from all generations, or from the run means alone.
@@ -192,8 +196,11 @@ def check_choice(kind: str, value: str, allowed: Iterable[Name], *, where: str =
     raise UnknownNameError(kind, str(value), names, where=where)
 
 
-def check_claim(claim: str, *, where: str = "") -> Claim:
-    """Return the claim, or raise `UnknownNameError` if there is no such claim."""
+def check_claim(claim: str, *, average: Average | None = None, where: str = "") -> Claim:
+    """Return the claim; raise `InputError` if there is none of this name, or none of this average over strata."""
+    if claim == "new-benchmarks" and average != "macro":
+        remedy = "add --average macro, or make another claim"
+        raise InputError("the claim new-benchmarks is of macro averages", where=where, remedy=remedy)
     return check_choice("claim", claim, CLAIMS, where=where)
 
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from howsure.errors import InputError
 from howsure.stats.core import intervals
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, drop_rounding, mean_where
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, Strata, drop_rounding, mean_where
 from howsure.stats.core.claims import (
     BASIC_METHODS,
     INTERVAL_METHODS,
@@ -37,6 +37,7 @@ from howsure.stats.core.claims import (
 )
 from howsure.stats.core.intervals import Interval
 from howsure.stats.core.results import Columns, Result, RowNotes, join_notes, make_columns, notes
+from howsure.stats.core.strata import average_strata, split_strata
 from howsure.stats.scores.clusters import (
     IN_CLUSTERS,
     ONE_CLUSTER,
@@ -54,6 +55,7 @@ __all__ = [
     "LOST_SHARE",
     "NARROW_BY_CHANCE",
     "NO_END",
+    "ONE_QUESTION",
     "Scores",
     "SingleRunErrors",
     "describe_generations",
@@ -65,6 +67,12 @@ __all__ = [
 _PUBLISHED = ("plain", "plugin")
 #: Note on clusters whose means are equal though their questions differ.
 _EQUAL_CLUSTERS = "the clusters have equal means: no interval, because they do not say how far others may be from them"
+#: Notes on strata of which a mean is.
+ONE_QUESTION = "a stratum has one question: its error is unknown, and with it that of the mean"
+_SINGLE_ANSWERS = "one generation per question of a stratum: data and prediction noise cannot be separated"
+#: The same of means over strata.
+_EQUAL_STRATA = "the strata have equal means: no interval, because they do not say how far others may be from them"
+_FLAT_STRATA = "no variation was seen within strata: no interval"
 #: What scores a method needs, after the note that it has no interval for others.
 SCORES_NEEDED = {
     **dict.fromkeys(("wilson", "exact"), ": it needs one generation per question, scored 0 or 1"),
@@ -115,6 +123,8 @@ class Scores(Result):
         Why something is NaN or should be read with care, '' if nothing.
     judge_error
         What a judge's verdicts add to the standard error, where it gave several on a completion; a part of `variance`.
+    n_equal
+        Of means over strata, the number of questions of equal weight that are worth as much.
 
     Examples
     --------
@@ -144,6 +154,7 @@ class Scores(Result):
     method: IntervalMethod | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
     judge_error: FloatArray | None = None
+    n_equal: FloatArray | None = None
 
     @cached_property
     def data_share(self) -> FloatArray:
@@ -177,11 +188,12 @@ class Scores(Result):
         df = self.df
         if method == "wilson-effective" and self.n_clusters is not None and df is not None:
             df = np.fmin(df, df_of_skewed(self.cells.mean, self.cells.clusters))
+        # With clusters, df + 1 is the number of clusters of equal size with the same information.
+        n = self.n_questions if self.n_clusters is None or self.df is None else self.df + 1
         between = intervals.interval(
             self.score,
             np.sqrt(self.variance),
-            # With clusters, df + 1 is the number of clusters of equal size with the same information.
-            self.n_questions if self.n_clusters is None or self.df is None else self.df + 1,
+            n if self.n_equal is None else self.n_equal,
             level=level,
             method=method if method in BASIC_METHODS else "clt" if method in _PUBLISHED else "t",
             df=df,
@@ -203,7 +215,8 @@ class Scores(Result):
         all are always right or always wrong, and both occur, each counts with one: its generations may be copies.
         One generation per question has this interval although it has no standard error.
         """
-        if self.claim != "these-questions" or not self.cells.binary or self.judge_error is not None:
+        is_binomial = self.claim == "these-questions" and self.cells.binary and self.cells.strata is None
+        if not is_binomial or self.judge_error is not None:
             return between
         fewest = np.min(self.cells.n, axis=1, where=self.cells.answered, initial=np.iinfo(self.cells.n.dtype).max)
         fewest = np.where((self.variance == 0) & (self.score > 0) & (self.score < 1), 1, fewest)
@@ -221,7 +234,10 @@ class Scores(Result):
 
     def _default_method(self) -> IntervalMethod:
         """Return the Bayesian bootstrap for new questions and scores in [0, 1], or wilson-effective, otherwise t."""
-        if self.unit and self.claim == "new-questions" and self.n_clusters is None:
+        if self.claim == "new-benchmarks":
+            return "t"
+        is_plain = self.n_clusters is None and self.cells.strata is None
+        if self.unit and self.claim == "new-questions" and is_plain:
             return "bayesian-bootstrap"
         return "wilson-effective" if self.unit else "t"
 
@@ -252,9 +268,11 @@ class Scores(Result):
         N = np.where(self.n_questions > 0, self.n_questions, np.nan)
         lost = np.isnan(between.low) & ~np.isnan(self.variance) & ~between.flat
         is_varied = (self.n_clusters is not None) & (self.total > 0)
+        is_stratified = self.cells.strata is not None and self.claim != "these-questions"
         missing = notes(
             {
-                "no variation was seen: no interval": between.flat & ~is_varied,
+                (_EQUAL_STRATA if self.claim == "new-benchmarks" else _FLAT_STRATA): between.flat & is_stratified,
+                "no variation was seen: no interval": between.flat & ~is_varied & (not is_stratified),
                 _EQUAL_CLUSTERS: between.flat & is_varied,
                 f"no interval by {self.method} for such scores{SCORES_NEEDED.get(self.method or '', '')}": lost,
                 intervals.FEW_DF: intervals.is_few_df(between),
@@ -341,12 +359,15 @@ def score(
     >>> result.score.tolist(), np.sqrt(result.variance).round(3).tolist(), result.prediction.round(3).tolist()
     ([0.625], [0.207], [0.125])
     """
-    check_claim(claim)
+    check_claim(claim, average=None if cells.strata is None else cells.strata.average, where=cells.benchmark)
     check_level(level)
     if method is not None:
         check_choice("method", method, INTERVAL_METHODS)
-    if method in (*SCORE_INTERVALS, *_PUBLISHED) and cells.clusters is not None:
-        raise InputError(f"method {method!r} does not know clusters", where=cells.benchmark, remedy="use 'clt' or 't'")
+    if method in (*SCORE_INTERVALS, *_PUBLISHED) and (cells.clusters is not None or cells.strata is not None):
+        what = f"method {method!r} does not know {'clusters' if cells.strata is None else 'means over strata'}"
+        raise InputError(what, where=cells.benchmark, remedy="use 'clt' or 't'")
+    if cells.strata is not None:
+        return _score_strata(cells, cells.strata, claim, level, method)
     if method in SCORE_INTERVALS and claim != "new-questions":
         raise InputError(
             f"method {method!r} makes the claim 'new-questions' only", where=cells.benchmark, remedy="use 'clt' or 't'"
@@ -383,6 +404,56 @@ def score(
         level=level,
         method=method,
         reasons=tuple(_reasons(cells, noise, claim, method, clustered)),
+    )
+
+
+def _score_strata(cells: Cells, strata: Strata, claim: Claim, level: float, method: IntervalMethod | None) -> Scores:
+    """Return scores that are means over strata, with unbiased variances within them; see `core.strata`."""
+    parts = list(split_strata(cells))
+    scored = [score(part, claim="new-questions" if claim == "new-benchmarks" else claim) for part in parts]
+    names = ("n_questions", "score", "variance", "prediction", "data", "total")
+    n, means, variance, E, D, T = (np.array([getattr(one, name) for one in scored]) for name in names)
+    counts = np.sum(n, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bias = np.array([_variance_of_means(part, ddof=1) for part in parts]) / n  # of a variance that divides by n
+        if claim != "these-questions" and cells.clusters is None:
+            variance = variance + bias / n
+        df = np.array([n_s - 1 if one.df is None else one.df for n_s, one in zip(n, scored, strict=True)])
+        averaged = average_strata(strata.average, claim, n, means, variance, df)
+        noise = [
+            counts * np.sum(np.where(n > 0, averaged.weight**2 * each / n, 0), axis=0)
+            for each in (E, D + bias, T + bias)
+        ]
+    has_all = np.all(n > 0, axis=0)
+    remarks = notes(
+        {
+            "no mean: the model has no score in some of the strata": ~has_all & (counts > 0),
+            ONE_QUESTION: has_all & np.any(n == 1, axis=0) & (claim in {"new-questions", "single-run"}),
+            _SINGLE_ANSWERS: has_all & np.any(np.isnan(E), axis=0) & np.any(cells.n > 1, axis=1),
+            IN_CLUSTERS: has_all & (cells.clusters is not None) & (claim not in {"these-questions", "new-benchmarks"}),
+        }
+    )
+    E, D, T = (np.where(has_all, each, np.nan) for each in noise)
+    reasons = _reasons(cells, _Noise(E, D, T, E, T), claim, method or "t", None)
+    return Scores(
+        benchmark=cells.benchmark,
+        models=cells.models,
+        n_questions=counts,
+        n_generations=np.sum(cells.n, axis=1),
+        n_missing=len(cells.questions) - counts,
+        score=cells.average_questions(),
+        variance=np.where(has_all, averaged.variance, np.nan),
+        prediction=E,
+        data=D,
+        total=T,
+        claim=claim,
+        unit=cells.unit,
+        cells=cells,
+        df=np.where(has_all, averaged.df, np.nan),
+        level=level,
+        method=method,
+        reasons=tuple(join_notes(reasons, remarks).tolist()),
+        n_equal=averaged.n_equal,
     )
 
 
@@ -579,7 +650,8 @@ def _reasons(
             "no scores": answered[i] == 0,
             "one question: the spread over questions is unknown": answered[i] == 1,
             "one generation per question: data and prediction noise cannot be separated": several[i] == 0 < answered[i],
-            f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i],
+            f"prediction noise from {several[i]} of {answered[i]} questions": 0 < several[i] < answered[i]
+            and not np.isnan(noise.prediction[i]),
             FEW_QUESTIONS: claim != "these-questions"
             and clustered is None
             and not (cells.binary or is_bootstrap)
@@ -588,7 +660,7 @@ def _reasons(
             > (1 + 1e-12) * noise.total[i],
             NARROW_BY_CHANCE: is_of_others and noise.data[i] < -LOST_SHARE * noise.between[i] - 1e-12,
         }
-        if claim == "these-questions":
+        if claim == "these-questions" and cells.strata is None:
             conditions[_describe_unseen_variation(cells, noise, i)] = True
         if clustered is not None:
             conditions |= {
