@@ -123,6 +123,15 @@ def check_some_below(x, count, others, rest):
         assert max(common) > 2 * N
 
 
+def check_ahead_on_common_questions(x, names):
+    """The models that are ahead on common questions without a test that shows it, though another score is higher."""
+    best = x.names.index(x.best)
+    shown = groups_of_best(x)["above"]
+    ahead = [name for m, name in enumerate(x.names) if x.parts_of_pair(best, m)["d"] < -1e-12 and name not in shown]
+    check_names(x, names, ahead)
+    assert ahead
+
+
 def check_each_by_itself(x, single, tests, adjusted):
     holm, by_itself, count = x.rejected()
     assert (int(single), number(tests), 0 if adjusted == "none" else int(adjusted)) == (
@@ -714,6 +723,7 @@ COMPUTED = [
         r"Each tested by itself, it differs from (\d+) models?; after adjusting for all ([\d,]+) pairs \(Holm\), from (\d+|none)\.",
         check_each_by_itself,
     ),
+    (r"On the questions that it answered too, (.+) scored higher\.", check_ahead_on_common_questions),
     (
         rf"(\d+) models? did not answer every question: of all pairs of a model and a question, {NUMBER}% are without a score\.",
         check_missing,

@@ -170,8 +170,10 @@ def score(
         results = judged_results.open_judged(data) if pass_at is None else None
         benchmarks = to_cells(data if results is None else results)
         warn_of_unparsed(benchmarks)
+        benchmarks = _join(benchmarks, average)
+        _warn_of_reversed(benchmarks)
         scored = _for_each(
-            _join(benchmarks, average),
+            benchmarks,
             lambda cells: score_statistics.score_with_missing(
                 cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=method)
             ),
@@ -310,6 +312,16 @@ def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
         check_two_models(a, b, where="compare")
     elif a == b:
         warn(Note("same-model", facts={"model": a}), stacklevel=3)
+
+
+def _warn_of_reversed(benchmarks: Iterable[Cells]) -> None:
+    """Name models whose scores have another order than their answers to common questions."""
+    for cells in benchmarks:
+        if pairs_of := comparisons.list_reversed(cells):
+            (first, second), n = pairs_of[0], len(pairs_of) - 1
+            others = inflect_text(f", and so [is|are] {n:,} more [pair|pairs]", n) if n else ""
+            facts = {"first": first, "second": second, "benchmark": cells.benchmark, "others": others}
+            warn(Note("other-questions-scored", benchmarks=(cells.benchmark,), n=n + 1, facts=facts), stacklevel=3)
 
 
 def _warn_of_equal_results(benchmarks: Iterable[Cells], a: str, b: str) -> None:

@@ -444,3 +444,13 @@ def test_a_benchmark_without_questions_that_all_fail_or_solve_says_so_without_ze
     assert text.startswith(
         "On none of 3 questions did all generations of all models score 0, and on none did all score 1."
     )
+
+
+def test_the_headline_says_who_is_ahead_on_common_questions():
+    """Planted: a skipped the hard questions. With all questions answered, or b behind on the common ones, nothing is said."""
+    hard, text = [[0]] * 10, "On the questions that it answered too, b scored higher."
+    skips, fails = [[[1], [1], [1], [0]] * 10 + [[]] * 10], [[[1], [1], [1], [0]] * 10 + hard]
+    better, worse = [[[1], [1], [1], [0]] * 9 + [[1]] * 4 + hard], [[[1], [1], [0], [0]] * 10 + hard]
+    for rows, holds in ((skips + better, True), (skips + worse, False), (fails + worse, False)):
+        made = cells(rows)
+        assert describe_verdict(score(made), pairs(made)).endswith(text) == holds

@@ -1,6 +1,8 @@
 """Ranks, rank sets, chances of order: slow versions, scipy, theory, a joint guarantee by simulation."""
 
+import itertools
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,14 @@ from hypothesis import given, settings
 from oracles import ranking as slow
 from scipy import stats
 
+import howsure as hs
 from howsure.errors import UnknownNameError
 from howsure.stats.comparisons.pairs import pairs
 from howsure.stats.comparisons.ranking import (
     chance_best,
     count_moved_models,
     fit_common_scores,
+    list_reversed,
     range_ranks,
     rank,
     wrong_order,
@@ -341,3 +345,25 @@ def test_the_reason_for_an_unknown_chance_of_a_wrong_order_is_the_true_one(score
     reasons = [part for part in columns["note"][0].split("; ") if part.startswith("p_wrong_next is unknown")]
     assert reasons == ([] if why is None else [f"p_wrong_next is unknown: {why}"])
     assert "p_wrong_next" not in columns["note"][1]  # the last has no next one
+
+
+def test_pairs_in_another_order_on_common_questions_are_listed_and_said():
+    """Truth: the means over common questions, pair by pair; nothing is said where all answered all."""
+    rng = np.random.default_rng(18)
+    lists = []
+    for share in (0.0, 0.4):
+        scores = [[[] if rng.random() < share else [int(rng.random() < 0.6)] for _ in range(30)] for _ in range(6)]
+        cells = Cells.from_scores("demo", list("abcdef"), [f"q{i}" for i in range(30)], scores)
+        mean, lists = np.nanmean(cells.mean, axis=1), []
+        for i, j in itertools.permutations(range(6), 2):
+            both = cells.answered[i] & cells.answered[j]
+            behind = cells.mean[i, both].mean() < cells.mean[j, both].mean() - 1e-9
+            if mean[i] > mean[j] + 1e-9 and behind:
+                lists.append((cells.models[i], cells.models[j]))
+        assert list_reversed(cells) == lists
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            hs.score(cells)
+        said = [each.message.note for each in caught if each.message.note.code == "other-questions-scored"]
+        assert [note.n for note in said] == ([len(lists)] if lists else [])
+        assert bool(lists) == bool(share)

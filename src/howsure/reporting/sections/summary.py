@@ -134,7 +134,16 @@ def describe_verdict(
     compared = compare_with_reference(pairs, first, chosen_by_scores=True)
     each = "common prompt" if claim_over_prompts else "common question"
     text += f" {_describe_rivals(compared, scores, each, is_tied=len(top) > 1)}"
+    text += _describe_ahead(compared, each.removeprefix("common "))
     return f"{text} Intervals and tests are for {claim_over_prompts}." if claim_over_prompts else text
+
+
+def _describe_ahead(compared: ReferenceComparisons, each: str) -> str:
+    """Return which models are ahead of that with the highest score on what both answered, without being shown to be."""
+    shown = group_by_verdict(compared, compared.models)["above"]
+    pairs = zip(compared.models, compared.difference.tolist(), strict=True)
+    ahead = [model for model, difference in pairs if difference < -1e-12 and model not in shown]
+    return f" On the {each}s that it answered too, {join_names(ahead)} scored higher." if ahead else ""
 
 
 def _describe_rivals(compared: ReferenceComparisons, scores: Scores, each: str, *, is_tied: bool) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "Ranking",
     "count_moved_models",
     "fit_common_scores",
+    "list_reversed",
     "range_ranks",
     "rank",
     "wrong_order",
@@ -514,6 +515,24 @@ def _make_points(index: IntArray, dimensions: int) -> FloatArray:
     is_prime = np.all((numbers[:, None] % divisors != 0) | (numbers[:, None] == divisors), axis=1)
     x: FloatArray = np.abs(2 * ((index[:, None] + 0.5) * np.sqrt(numbers[is_prime][:dimensions]) % 1) - 1)
     return np.asarray(np.clip(x, 1e-9, 1 - 1e-9))
+
+
+def list_reversed(cells: Cells) -> list[tuple[str, str]]:
+    """Return pairs of models of which the first has the higher score, and the second is ahead on common questions.
+
+    Examples
+    --------
+    >>> scores = [[[1], [0], [], [], []], [[1], [1], [0], [0], [0]]]
+    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list("pqrst"), scores))
+    [('a', 'b')]
+    """
+    if np.all(cells.answered):
+        return []
+    answered, totals = cells.answered.astype(float), np.where(cells.answered, cells.mean, 0)
+    common = totals @ answered.T  # of a's means, over the questions that b answered too
+    score = cells.average_questions()
+    rows = (np.subtract.outer(score, score) > _ROUNDING) & (common - common.T < -_ROUNDING * len(cells.questions))
+    return [(cells.models[i], cells.models[j]) for i, j in np.argwhere(rows)]
 
 
 def count_moved_models(before: FloatArray, after: FloatArray) -> int:
