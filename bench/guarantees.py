@@ -52,6 +52,7 @@ MODULES = (
     "counts",
     "small_designs",
     "rank_sets",
+    "averages",
     "plans",
     "plans_with_prompts",
     "prompt_quantiles",

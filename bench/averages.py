@@ -1,0 +1,125 @@
+"""Coverage of means over benchmarks and subjects, and the size of the test of their differences.
+
+One evaluation has strata of fixed size, whose levels are fixed too unless the claim is about new ones. The printed error
+over the true one is the root mean squared error that is printed over the spread of the estimates; "by --cluster" that
+of the error for new subjects, which is what `--cluster subject` alone prints.
+`python bench/averages.py` prints the tables; a claim that fails ends it with an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from checked_tables import as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
+from howsure.stats.comparisons import compare
+from howsure.stats.core.cells import Cells, Strata
+from howsure.stats.core.claims import Average, Claim
+from howsure.stats.scores import score
+
+RNG = np.random.default_rng(32)
+SUBJECTS = RNG.integers(20, 120, 57)
+#: Name, questions of each stratum, its mean level, how far levels of questions lie apart, generations, claim.
+SCORES: tuple[tuple[str, np.ndarray, np.ndarray, float, int, Claim], ...] = (
+    ("57 subjects, levels .2 to .95", SUBJECTS, RNG.uniform(0.2, 0.95, 57), 0.0, 1, "new-questions"),
+    ("57 subjects, questions differ", SUBJECTS, RNG.uniform(0.2, 0.95, 57), 1.0, 1, "new-questions"),
+    ("8 benchmarks of 12", np.full(8, 12), RNG.uniform(0.3, 0.8, 8), 1.0, 2, "new-questions"),
+    (
+        "500, 200, 50, 30 questions",
+        np.array([500, 200, 50, 30]),
+        np.array([0.9, 0.6, 0.4, 0.2]),
+        1.0,
+        3,
+        "new-questions",
+    ),
+    (
+        "the same, these questions",
+        np.array([500, 200, 50, 30]),
+        np.array([0.9, 0.6, 0.4, 0.2]),
+        1.0,
+        3,
+        "these-questions",
+    ),
+    ("4 saturated, 500 to 30", np.array([500, 200, 50, 30]), np.full(4, 0.97), 0.0, 1, "new-questions"),
+    ("12 benchmarks, new ones", np.full(12, 40), np.full(12, 0.6), 1.0, 1, "new-benchmarks"),
+)
+#: Name, questions of each stratum, share of questions on which two equal models may differ.
+DIFFERENCES = (
+    ("8 benchmarks of 12", np.full(8, 12), 1.0),
+    ("8 benchmarks of 30", np.full(8, 30), 1.0),
+    ("8 benchmarks of 100", np.full(8, 100), 1.0),
+    ("57 subjects", SUBJECTS, 1.0),
+    ("500, 200, 50, 30 questions", np.array([500, 200, 50, 30]), 1.0),
+    ("10 of 50, 3 % differ", np.full(10, 50), 0.06),
+    ("500, 200, 50, 30 questions, 3 % differ", np.array([500, 200, 50, 30]), 0.06),
+)
+
+
+def make_cells(p: np.ndarray, k: int, sizes: np.ndarray, average: Average, rng: np.random.Generator) -> Cells:
+    """Return k answers of M models to each question, in strata of these sizes."""
+    total = rng.binomial(k, p).astype(float)
+    names = tuple(str(s) for s in np.repeat(np.arange(len(sizes)), sizes))
+    models, questions = (tuple(map(str, range(size))) for size in p.shape)
+    return Cells("b", models, questions, np.full(p.shape, k), total, total, strata=Strata(names, average))
+
+
+def draw_p(level: np.ndarray, spread: float, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return P(correct) of each question, whose mean in a stratum is its level."""
+    mean = np.repeat(level, sizes)
+    return rng.beta(2 * mean / spread, 2 * (1 - mean) / spread)[None] if spread else mean[None]
+
+
+def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
+    """Yield two tables; raise where an interval covers less than it claims, or a test rejects too often."""
+    failures, rows = [], []
+    draws = 20 if quick else 400
+    for name, sizes, level, spread, k, claim in SCORES:
+        for average in ("macro", "micro") if claim != "new-benchmarks" else ("macro",):
+            rng = np.random.default_rng([len(name), k])
+            weight = np.full(len(sizes), 1 / len(sizes)) if average == "macro" else sizes / sizes.sum()
+            fixed = draw_p(level, spread, sizes, rng)
+            right, errors, values, clustered = np.zeros((4, draws))
+            for i in range(draws):
+                here = np.clip(rng.normal(level, 0.12), 0.05, 0.95) if claim == "new-benchmarks" else level
+                p = fixed if claim == "these-questions" else draw_p(here, spread, sizes, rng)
+                cells = make_cells(p, k, sizes, average, rng)
+                result = score(cells, claim=claim)
+                between = result.interval()
+                parts = np.split(p[0], np.cumsum(sizes)[:-1])
+                truth = weight @ ([part.mean() for part in parts] if claim == "these-questions" else level)
+                right[i] = between.low[0] <= truth <= between.high[0]
+                values[i], errors[i] = result.score[0], result.variance[0]
+                if average == "micro" and claim == "new-questions":
+                    names = cells.strata.names if cells.strata is not None else ()
+                    clustered[i] = score(replace(cells, strata=None, clusters=names)).variance[0]
+            failures += below_claim(f"{name}, {average}", right)
+            ratios = np.sqrt([errors.mean(), clustered.mean()]) / values.std()
+            row = [name, average, claim, str(draws), *as_floats(right.mean(), monte_carlo_error(right), ratios[0])]
+            rows.append([*row, *(as_floats(ratios[1]) if clustered.any() else [""])])
+    header = ("strata", "average", "claim", "draws", "covered", "±", "error, printed / true", "by --cluster")
+    yield "Means over benchmarks and subjects, nominal .95", markdown_table(header, rows)
+    rows = []
+    for name, sizes, share in DIFFERENCES:
+        for average in ("macro", "micro"):
+            rng = np.random.default_rng([len(name), len(sizes)])
+            kept = np.zeros(draws)
+            for i in range(draws):
+                p = np.repeat(draw_p(np.full(len(sizes), 0.6), 1.0, sizes, rng), 2, axis=0)
+                certain = rng.random(p.shape[1]) >= share
+                p[:, certain] = p[:, certain] > 0.5
+                p[:, ~certain] = 0.5 if share < 1 else p[:, ~certain]
+                kept[i] = compare(make_cells(p, 1, sizes, average, rng), "0", "1").interval().p_value[0] >= 0.05
+            failures += below_claim(f"{name}, {average}", kept)
+            rows.append([name, average, str(draws), *as_floats(1 - kept.mean(), monte_carlo_error(kept))])
+    header = ("strata", "average", "draws", "rejected", "±")
+    yield (
+        "Equal models: differences of means over benchmarks that are called significant at .05",
+        markdown_table(header, rows),
+    )
+    assert not failures, "\n".join(failures)
+
+
+if __name__ == "__main__":
+    print_sections(sections)
