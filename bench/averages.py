@@ -1,8 +1,8 @@
 """Coverage of means over benchmarks and subjects, and the size of the test of their differences.
 
-One evaluation has strata of fixed size, whose levels are fixed too unless the claim is about new ones. The printed error
-over the true one is the root mean squared error that is printed over the spread of the estimates; "by --cluster" that
-of the error for new subjects, which is what `--cluster subject` alone prints.
+One evaluation has strata of fixed size, whose levels are fixed too unless the claim is about new ones. "Printed / true"
+is the root mean squared error that is printed over the spread of the estimates; "by --cluster" the same of the error
+for new subjects, which is what `--cluster subject` alone prints.
 `python bench/averages.py` prints the tables; a claim that fails ends it with an error.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from checked_tables import as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
 from howsure.stats.comparisons import compare
 from howsure.stats.core.cells import Cells, Strata
-from howsure.stats.core.claims import Average, Claim
+from howsure.stats.core.claims import AVERAGES, Average, Claim
 from howsure.stats.scores import score
 
 RNG = np.random.default_rng(32)
@@ -76,7 +76,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     failures, rows = [], []
     draws = 20 if quick else 400
     for name, sizes, level, spread, k, claim in SCORES:
-        for average in ("macro", "micro") if claim != "new-benchmarks" else ("macro",):
+        for average in AVERAGES if claim != "new-benchmarks" else AVERAGES[:1]:
             rng = np.random.default_rng([len(name), k])
             weight = np.full(len(sizes), 1 / len(sizes)) if average == "macro" else sizes / sizes.sum()
             fixed = draw_p(level, spread, sizes, rng)
@@ -98,11 +98,11 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
             ratios = np.sqrt([errors.mean(), clustered.mean()]) / values.std()
             row = [name, average, claim, str(draws), *as_floats(right.mean(), monte_carlo_error(right), ratios[0])]
             rows.append([*row, *(as_floats(ratios[1]) if clustered.any() else [""])])
-    header = ("strata", "average", "claim", "draws", "covered", "±", "error, printed / true", "by --cluster")
+    header = ("strata", "average", "claim", "draws", "covered", "±", "printed / true", "by --cluster")
     yield "Means over benchmarks and subjects, nominal .95", markdown_table(header, rows)
     rows = []
     for name, sizes, share in DIFFERENCES:
-        for average in ("macro", "micro"):
+        for average in AVERAGES:
             rng = np.random.default_rng([len(name), len(sizes)])
             kept = np.zeros(draws)
             for i in range(draws):
@@ -113,10 +113,10 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
                 kept[i] = compare(make_cells(p, 1, sizes, average, rng), "0", "1").interval().p_value[0] >= 0.05
             failures += below_claim(f"{name}, {average}", kept)
             rows.append([name, average, str(draws), *as_floats(1 - kept.mean(), monte_carlo_error(kept))])
-    header = ("strata", "average", "draws", "rejected", "±")
+    columns = ("strata", "average", "draws", "rejected", "±")
     yield (
         "Equal models: differences of means over benchmarks that are called significant at .05",
-        markdown_table(header, rows),
+        markdown_table(columns, rows),
     )
     assert not failures, "\n".join(failures)
 

@@ -96,6 +96,26 @@ def test_every_command_with_an_error_takes_clusters(ask, table, command):
         assert "in clusters" in clustered[0]["note"]
 
 
+@pytest.mark.parametrize("command", [("score",), ("compare", *PAIR), ("pairs",), ("rank",)], ids=lambda each: each[0])
+def test_averages_over_the_clusters_of_a_benchmark(ask, table, command):
+    """By hand: the mean over topics of the means; the error is for these topics, and smaller than that for new ones."""
+    name, *more = command
+    found, clustered = (ask(name, table, *more, "--cluster", "topic", *how) for how in (("--average", "macro"), ()))
+    (cells,) = hs.read(table).cells()
+    topics = np.array(TOPICS)[[int(q[1:]) for q in cells.questions]]
+    means = np.array([cells.mean[:, topics == topic].mean(axis=1) for topic in SIZES]).mean(axis=0)
+    if name in {"score", "rank"}:
+        assert {row["model"]: row["score"] for row in found} == pytest.approx(
+            dict(zip(cells.models, means, strict=True))
+        )
+    else:
+        assert found[0]["difference"] == pytest.approx(means[0] - means[1])
+    assert {row["benchmark"] for row in found} == {"b (macro, 4 clusters)"}
+    assert all(a["se"] < b["se"] for a, b in zip(found, clustered, strict=True))
+    new = ask(name, table, *more, "--cluster", "topic", "--average", "macro", "--claim", "new-benchmarks")
+    assert all(a["se"] > b["se"] for a, b in zip(new, found, strict=True))
+
+
 def test_claims_about_these_questions_take_clusters_and_do_not_use_them(ask, table):
     alone, clustered = (ask("repeats", table, *how) for how in ((), ("--cluster", "topic")))
     assert alone == clustered
