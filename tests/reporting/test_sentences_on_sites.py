@@ -105,7 +105,14 @@ class PlantedSite:
             out[other] = np.nan, np.nan, len(shared)
             if not d:
                 continue
-            rows = [[q for x in shared for q in x.scores[x.names.index(name)]] for name in (reference, other)]
+            rows = [
+                [
+                    q
+                    for x in self.benchmarks.values()
+                    for q in (x.scores[x.names.index(name)] if name in x.names else [[]] * x.k.shape[1])
+                ]
+                for name in (reference, other)
+            ]
             N = len(d) ** 2 / sum(1 / len(each) for each in d)  # of equal questions, worth as much
             parts = np.array([each.var(ddof=1) / len(each) / len(d) ** 2 for each in d])
             mean = np.mean([each.mean() for each in d])

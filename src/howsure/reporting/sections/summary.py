@@ -140,9 +140,9 @@ def describe_verdict(
 
 def _describe_ahead(compared: ReferenceComparisons, each: str) -> str:
     """Return which models are ahead of that with the highest score on what both answered, without being shown to be."""
-    shown = group_by_verdict(compared, compared.models)["above"]
+    above = group_by_verdict(compared, compared.models)["above"]
     pairs = zip(compared.models, compared.difference.tolist(), strict=True)
-    ahead = [model for model, difference in pairs if difference < -1e-12 and model not in shown]
+    ahead = [model for model, difference in pairs if difference < -1e-12 and model not in above]
     return f" On the {each}s that it answered too, {join_names(ahead)} scored higher." if ahead else ""
 
 

@@ -62,12 +62,12 @@ def join_strata(benchmarks: Sequence[Cells], average: Average) -> Cells:
     """
     check_choice("average", average, AVERAGES)
     if len(benchmarks) == 1:
-        (whole,) = benchmarks
-        if whole.clusters is None or len(set(whole.clusters)) < 2:
+        (single,) = benchmarks
+        if single.clusters is None or len(set(single.clusters)) < 2:
             remedy = "name the column of its subjects with --cluster COLUMN, or give several benchmarks"
-            raise InputError(f"{whole.benchmark} is one stratum", where="average", remedy=remedy)
-        name = f"{whole.benchmark} ({average}, {len(set(whole.clusters))} clusters)"
-        return replace(whole, benchmark=name, clusters=None, strata=Strata(whole.clusters, average))
+            raise InputError(f"{single.benchmark} is one stratum", where="average", remedy=remedy)
+        name = f"{single.benchmark} ({average}, {len(set(single.clusters))} clusters)"
+        return replace(single, benchmark=name, clusters=None, strata=Strata(single.clusters, average))
     for cells in benchmarks:
         if not cells.unit:
             remedy = "leave it out with --benchmark, or divide its scores by the largest"

@@ -424,9 +424,16 @@ def _score_strata(cells: Cells, strata: Strata, claim: Claim, level: float, meth
             counts * np.sum(np.where(n > 0, averaged.weight**2 * each / n, 0), axis=0)
             for each in (E, D + bias, T + bias)
         ]
+        # what Jeffreys' posterior of answers that are all right or all wrong adds; a tenth is 5 % of the error
+        unseen = averaged.weight**2 * (n + 0.5) / (2 * (n + 1) ** 2 * (n + 2)) * ((variance == 0) & cells.unit)
+        is_small = np.sum(unseen, axis=0) > 0.1 * averaged.variance
     has_all = np.all(n > 0, axis=0)
     remarks = notes(
         {
+            "no question of some strata varied: the error may be too small": has_all
+            & is_small
+            & (averaged.variance > 0)
+            & (claim in {"new-questions", "single-run"}),
             "no mean: the model has no score in some of the strata": ~has_all & (counts > 0),
             ONE_QUESTION: has_all & np.any(n == 1, axis=0) & (claim in {"new-questions", "single-run"}),
             _SINGLE_ANSWERS: has_all & np.any(np.isnan(E), axis=0) & np.any(cells.n > 1, axis=1),
