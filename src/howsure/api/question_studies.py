@@ -52,7 +52,7 @@ def attempts(
     data
         As for `howsure.score`.
     k
-        Number of attempts, or several; None takes 1, 2, 5, 10, 20, 50 and 100 as far as some question has so many
+        Number of attempts, or several; by default 1, 2, 5, 10, 20, 50 and 100 as far as some question has so many
         generations.
     majority
         Also estimate majority@k, the chance that the most frequent of k answers is right. Needs answers: run folders
@@ -60,8 +60,8 @@ def attempts(
     claim, level
         As for `howsure.score`.
     pass_at
-        An attempt is right if its score is so much or more. None counts graded scores from 0 to 1 as right at 1, which
-        a note says, and takes no others.
+        An attempt is right if its score is so much or more. By default graded scores from 0 to 1 are right at 1,
+        which a note says, and no others are taken.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def beta_fits(
     zero
         Whether questions that are never answered right have a probability of their own, the mass at 0.
     edges
-        With ``by="score"``: limits of the ranges, which increase and hold the score of every model; a range is closed
+        With `by` ``"score"``: limits of the ranges, which increase and hold the score of every model; a range is closed
         below and open above, the last closed.
 
     Returns

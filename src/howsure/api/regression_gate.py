@@ -156,7 +156,8 @@ def gate(
         Results of the baseline on the same questions; a mapping with the same names where `data` is one. It is given by
         this name only, since two results in a row do not say which is the baseline.
     a, b
-        Labels of the candidate and of the baseline. None: the only model of its side, or each label that both have.
+        Labels of the candidate and of the baseline; by default the only model of its side, or each label that both
+        have.
     margin
         Largest loss, in units of the score, that is not called worse, at least 0.
     at_least

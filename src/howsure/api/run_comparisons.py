@@ -48,14 +48,14 @@ def curve(
     data
         As for `howsure.score`; each checkpoint is a model.
     order
-        The checkpoints in their order. None orders labels that differ in one number, such as ``"m step 100"`` and
-        ``"m step 2000"``, by that number; the checkpoints of several models are several curves.
+        The checkpoints in their order. By default labels that differ in one number, such as ``"m step 100"`` and
+        ``"m step 2000"``, are ordered by that number; the checkpoints of several models are several curves.
     reference
-        The checkpoint that all others are compared with; None takes the last of each curve.
+        The checkpoint that all others are compared with; by default the last of each curve.
     level
         Coverage of the intervals, between 0 and 1.
     method
-        ``"t"`` or ``"clt"``; None takes the defaults of `howsure.score` and `howsure.compare`.
+        ``"t"`` or ``"clt"``; by default as in `howsure.score` and `howsure.compare`.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def providers(
         Labels of the model at the two providers. With `other`, both may be left out where one model is on both sides,
         `a` where `data` has one model, and `b` where both call it alike or `other` has one model.
     other
-        Runs at the provider of `b`; None takes them from `data`.
+        Runs at the provider of `b`; by default they are in `data`.
     level
         Coverage of the interval of the difference, between 0 and 1.
     method

@@ -247,21 +247,24 @@ def report(
     title
         Title of the page, or of the index.
     reference
-        Model that the others are compared with; None takes the best.
+        Model that the others are compared with; by default the best.
     level
         Coverage of the intervals, between 0 and 1.
     epsilon, delta
         As for `variants`.
     texts
-        False leaves prompts and generations out.
+        Whether the page has prompts and generations.
     static_figures
-        False leaves out the drawings that are shown where scripts are off and where a page is printed before its
+        Whether the page has the drawings that are shown where scripts are off and where it is printed before its
         figures were on the screen; figures with thousands of marks have none.
     figures, figure_format
         Folder to which every figure and its numbers are exported, and the format: svg, png or pdf.
-    figure_width, figure_height, font_size, figure_theme
-        Size of these figures in inches (None: 8.9 inches wide, and as high as their rows need), size of their text in
-        points, and ``"light"`` or ``"dark"``.
+    figure_width, figure_height
+        Size of these figures in inches; by default 8.9 inches wide, and as high as their rows need.
+    font_size
+        Size of their text in points.
+    figure_theme
+        Their ground and text: light or dark.
     exclude
         File of verdicts, as ``howsure review`` writes it: rejected questions are left out.
     calibrate
@@ -403,13 +406,15 @@ def rescore(
         Run folders, or logs that keep completions.
     scorer
         ``"numeric"``, ``"contains"``, ``"exact"``, ``"choice"``, ``"choice:KIND"``, ``"maths"``, ``"regex:PATTERN"``,
-        ``"regex-first:PATTERN"``, or ``"own"``: the scorer of the run's own benchmark as it is now. None chooses by the
-        targets: ``"choice"`` where prompts have choices, else ``"numeric"``, ``"yes-no"`` or ``"contains"``.
+        ``"regex-first:PATTERN"``, or ``"own"``: the scorer of the run's own benchmark as it is now. By default it is
+        chosen by the targets: ``"choice"`` where prompts have choices, else ``"numeric"``, ``"yes-no"`` or
+        ``"contains"``.
     output
         For logs: the run folder that they are converted to first.
     base
         With ``"own"``: the folder from which the run's experiment named the file of its benchmark, or the folder of its
-        tasks. None looks beside the run folder and in the current folder, but not for tasks, which may hold code.
+        tasks. By default it is looked for beside the run folder and in the current folder, but tasks, which may hold
+        code, are not.
     override
         Verdicts of ``howsure review``: the right answers that reviewers gave replace the targets of mislabeled
         questions, and the scores are those of the scorer ``NAME+corrected``.

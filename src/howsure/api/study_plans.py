@@ -59,11 +59,11 @@ def plan(
     like: str | None = None,
     cost: Cost | None = None,
     available: int | None = None,
-    fewest: int = planning.FEWEST_QUESTIONS,
+    fewest: int = 30,
     max_variants: int | None = None,
     max_generations: int = 10_000,
     claim: MeanClaim = "new-questions",
-    assurance: float | None = planning.ASSURANCE,
+    assurance: float = 0.8,
     borrow: CellsLike | None = None,
     every: bool = False,
 ) -> Results:
@@ -86,15 +86,18 @@ def plan(
     budget
         What may be spent at most, in `unit`.
     unit
-        What a budget counts or a design should save: ``"calls"``, ``"tokens"`` or ``"cost"``. None takes the last of
-        these that `cost` knows.
-    level, power
-        Coverage of the interval, and probability that the test finds the difference; between 0 and 1.
+        What a budget counts or a design should save: ``"calls"``, ``"tokens"`` or ``"cost"``; by default the last of
+        these whose price is known.
+    level
+        Coverage of the interval, between 0 and 1.
+    power
+        Probability that the test finds the difference, between 0 and 1.
     a, b
-        Models to compare; `a` alone plans for its score. None takes the two models, or the one, of the pilot.
-    accuracy, temperature
-        Without a pilot: how often the models are right, and the sampling temperature, on which the assumed noise
-        depends.
+        Models to compare; `a` alone plans for its score. By default the two models, or the one, of the pilot.
+    accuracy
+        Without a pilot: how often the models are right, on which the assumed noise depends.
+    temperature
+        Without a pilot: the sampling temperature; up to 0.2 answers vary less.
     like
         Without a pilot: a benchmark with published noise, as `noise` lists them; the plan is for models of this
         `accuracy`, or for models such as were evaluated there. Its number of questions is the default of `available`.
@@ -102,8 +105,10 @@ def plan(
         Tokens and prices of each model. What it does not state is taken from the pilot where `unit` is ``"tokens"`` or
         ``"cost"``: the mean tokens of each model in run folders and logs, and its price. None counts one call per
         generation, whatever the pilot states, where no `unit` is given.
-    available, max_variants
-        Questions and prompt variants that exist; None takes those of the pilot, or of `borrow`.
+    available
+        Questions that exist; by default those of the pilot, or of `borrow`.
+    max_variants
+        Prompt variants at most; by default as many as the pilot has.
     fewest
         Questions that a design has at least, if so many are available.
     max_generations
@@ -112,14 +117,14 @@ def plan(
         ``"new-questions"`` or ``"these-questions"``, as for `howsure.score`.
     assurance
         Probability, from 0.5 to below 1, that the design reaches its goal given the uncertainty of the pilot: designs
-        are planned with the upper limit of their variance at this one-sided level. 0.5 or None takes the noise as
+        are planned with the upper limit of their variance at this one-sided level. At 0.5 the noise is taken as
         estimated, which misses the goal in about half of all cases. The plain plan is a row of its own.
     borrow
         Results of other models on all questions, as for `howsure.score`: the plan says how many of those questions to
         answer, and `draw_questions` draws them. Without a pilot the noise is that of the reference models, each
         predicted from the others.
     every
-        True adds a row for every combination of generations and variants.
+        Whether to add a row for every combination of generations and variants.
 
     Returns
     -------
@@ -152,7 +157,7 @@ def plan(
     >>> import howsure as hs
     >>> cells = hs.Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
     >>> assured = hs.plan(cells, width=0.2, available=10_000)
-    >>> plain = hs.plan(cells, width=0.2, available=10_000, assurance=None)
+    >>> plain = hs.plan(cells, width=0.2, available=10_000, assurance=0.5)
     >>> assured.parts[0].best.n_questions, plain.parts[0].best.n_questions
     (121, 113)
     """
@@ -215,11 +220,11 @@ def frontier(
     like: str | None = None,
     cost: Cost | None = None,
     available: int | None = None,
-    fewest: int = planning.FEWEST_QUESTIONS,
+    fewest: int = 30,
     max_variants: int | None = None,
     max_generations: int = 10_000,
     claim: MeanClaim = "new-questions",
-    assurance: float | None = planning.ASSURANCE,
+    assurance: float = 0.8,
     borrow: CellsLike | None = None,
 ) -> Results:
     """Find the best design for a budget, for half of it, for a quarter, and so on.
@@ -310,10 +315,10 @@ def noise(
     data
         Own results, as for `howsure.score`, whose noise is measured and listed first; scores must be 0 and 1.
     like
-        Names of published benchmarks; None lists all of them.
+        Names of published benchmarks; by default all of them.
     accuracy
-        Score of the models that the errors are for, strictly between 0 and 1; None gives root mean squares over the
-        models that were evaluated.
+        Score of the models that the errors are for, strictly between 0 and 1; by default root mean squares over
+        the models that were evaluated.
     every_column
         Also tabulate the parts of the error of a score, the correlation of two models, and the numbers of models and
         pairs.

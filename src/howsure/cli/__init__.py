@@ -4,10 +4,9 @@
 analysis_commands   score, compare, pairs, rank, repeats, combine, variants, audit, show
 question_commands   attempts, questions, greedy, curve, providers
 gate_commands       gate
-setup_commands      init, doctor, completion
+setup_commands      init, doctor, explain, skill, completion
 sampling_commands   plan, noise, run, benchmarks, prompts, paraphrase
 file_commands       report, preview, convert, rescore, review
-reference_commands  explain, skill
 messages            errors, warnings and notes
 options             options that several commands share, and the results they name
 ==================  ==============================================================
@@ -33,7 +32,6 @@ from howsure.cli import (
     file_commands,
     gate_commands,
     question_commands,
-    reference_commands,
     sampling_commands,
     setup_commands,
 )
@@ -164,8 +162,8 @@ for command in (
     file_commands.rescore,
     file_commands.report,
     file_commands.review,
-    reference_commands.explain,
+    setup_commands.explain,
     setup_commands.completion,
-    reference_commands.skill,
+    setup_commands.skill,
 ):
     cli.add_command(command)

@@ -16,16 +16,11 @@ from howsure.api.choices import (
     OutputFormat,
     PromptView,
 )
+from howsure.cli.declared import DeclaredCommand, DeclaredValue
 from howsure.cli.options import (
     CommandInputs,
-    add_average,
     add_borrow,
-    add_calibration,
-    add_claim_and_format,
-    add_deviation,
-    add_difference_method,
     add_format,
-    add_pass_at,
     add_reading,
     add_two_models,
     complete_models,
@@ -37,89 +32,34 @@ from howsure.cli.options import (
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
     ANSWER_SET_RULES,
-    CONSISTENCY_METHODS,
-    INTERVAL_METHOD_TEXTS,
-    MISSING_RULES,
-    REPEATS_METHODS,
     WEIGHT_RULES,
     AnswerSetRule,
-    Average,
-    CalibrationMethod,
-    Claim,
     ConsistencyMethod,
-    DifferenceMethod,
-    IntervalMethod,
-    MissingRule,
-    RepeatsMethod,
     check_choice,
 )
 
 if TYPE_CHECKING:
     from howsure.api.prompt_results import PromptResults
     from howsure.results.evaluations import Evaluations
-    from howsure.stats.core.cells import Cells
-
-_METHOD_HELP = (
-    "How the interval is computed: "
-    + "; ".join(f"{name}, {text}" if text else name for name, text in INTERVAL_METHOD_TEXTS.items())
-    + "."
-)
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="score")
 @add_reading(cluster=True)
 @add_borrow
-@add_average
-@click.option("--method", metavar="METHOD", help=_METHOD_HELP)
-@click.option(
-    "--missing",
-    type=click.Choice(MISSING_RULES),
-    default=MISSING_RULES[0],
-    show_default=True,
-    help="What is done with generations that failed or do not exist: they are left out, or counted as wrong, or the "
-    "interval covers the score whatever they would have been.",
-)
-@add_calibration
-@add_pass_at
+@add_format
 @click.option(
     "--follow",
     is_flag=True,
     help="Read again and print again whenever a file changes, until Ctrl-C: logs that another program is writing.",
 )
-def score(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    follow: bool,
-    claim: Claim,
-    level: float,
-    method: IntervalMethod | None,
-    missing: MissingRule,
-    borrow: list[Cells] | None,
-    calibrate: Path | None,
-    calibration: CalibrationMethod,
-    pass_at: float | None,
-    average: Average | None,
-) -> None:
+def score(inputs: CommandInputs, form: OutputFormat, *, follow: bool, **options: DeclaredValue) -> None:
     """Score each model, with its error by source."""
     import howsure as hs
 
     def print_scores(inputs: CommandInputs) -> None:
-        result = hs.score(
-            inputs.results,
-            claim=claim,
-            level=level,
-            method=method,
-            missing=missing,
-            borrow=borrow,
-            calibrate=calibrate,
-            calibration=calibration,
-            pass_at=pass_at,
-            average=average,
-        )
-        print_result(result, form)
-        if calibrate is not None:
-            _print_labels(inputs, calibrate, level, form)
+        print_result(hs.score(inputs.results, **options), form)
+        if options["calibrate"] is not None:
+            _print_labels(inputs, options["calibrate"], options["level"], form)
 
     if follow:
         follow_files(inputs, print_scores)
@@ -136,48 +76,18 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
             print(fit_sentences(line, form))
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="compare", names={"paired": "unpaired"})
 @add_reading(cluster=True)
 @add_borrow
-@add_average
+@add_format
 @add_two_models
-@add_difference_method
-@click.option("--unpaired", is_flag=True, help="Also ignore that the questions are the same: what pairing is worth.")
-@add_calibration
-def compare(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    a: str,
-    b: str,
-    claim: Claim,
-    level: float,
-    method: DifferenceMethod | None,
-    borrow: list[Cells] | None,
-    unpaired: bool,
-    calibrate: Path | None,
-    calibration: CalibrationMethod,
-    average: Average | None,
-) -> None:
+def compare(inputs: CommandInputs, form: OutputFormat, *, a: str, b: str, **options: DeclaredValue) -> None:
     """Compare two models, paired by question."""
     import howsure as hs
 
-    result = hs.compare(
-        inputs.results,
-        a,
-        b,
-        claim=claim,
-        level=level,
-        method=method,
-        borrow=borrow,
-        paired=not unpaired,
-        calibrate=calibrate,
-        calibration=calibration,
-        average=average,
-    )
-    print_result(result, form)
-    if calibrate is not None:
-        _print_labels(inputs, calibrate, level, form)
+    print_result(hs.compare(inputs.results, a, b, **options), form)
+    if options["calibrate"] is not None:
+        _print_labels(inputs, options["calibrate"], options["level"], form)
     elif form in TEXT_FORMATS:
         from howsure.api.judged_results import describe_positions
 
@@ -185,27 +95,14 @@ def compare(
             print(line)
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="pairs")
 @add_reading(cluster=True)
-@add_average
-@add_difference_method
-@click.option("--every-column", is_flag=True, help="Add wins, ties, and standard errors by rules of thumb.")
-def pairs(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    claim: Claim,
-    level: float,
-    method: DifferenceMethod | None,
-    every_column: bool,
-    average: Average | None,
-) -> None:
+@add_format
+def pairs(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Compare all pairs of models, with adjusted p-values."""
     import howsure as hs
 
-    result = hs.pairs(
-        inputs.results, claim=claim, level=level, method=method, every_column=every_column, average=average
-    )
+    result = hs.pairs(inputs.results, **options)
     if len(result) and not any(result["n_questions"]):
         remedy = (
             "where programs name the same questions differently, convert each file with its own --columns "
@@ -215,48 +112,21 @@ def pairs(
     print_result(result, form)
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="rank")
 @add_reading(cluster=True)
-@add_average
-@add_difference_method
-@click.option(
-    "--k",
-    type=int,
-    help="Generations per question for which the chance is estimated that a model and the next lower one come in the "
-    "wrong order.",
-)
-def rank(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    claim: Claim,
-    level: float,
-    method: DifferenceMethod | None,
-    k: int | None,
-    average: Average | None,
-) -> None:
+@add_format
+def rank(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Rank the models, with confidence sets of ranks."""
     import howsure as hs
 
-    print_result(hs.rank(inputs.results, claim=claim, level=level, method=method, k=k, average=average), form)
+    print_result(hs.rank(inputs.results, **options), form)
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="repeats run_widths", names={"n_future": "future"})
 @add_reading(cluster=True)
 @add_format
-@click.option("--future", "n_future", type=float, help="Runs to predict the mean of; default: as many as there are.")
-@click.option(
-    "--method",
-    type=click.Choice(REPEATS_METHODS),
-    default=REPEATS_METHODS[0],
-    show_default=True,
-    help="pooled: from the variance of each question; run-means: as published.",
-)
 @click.option("--each", is_flag=True, help="Print a row for each run instead, with the day on which it was made.")
 @click.option("--widths", is_flag=True, help="Print the interval after the first 2, 3, ... runs instead.")
-@click.option(
-    "--goal", type=float, default=0.01, show_default=True, help="With --widths: the width that is narrow enough."
-)
 @click.option(
     "--determinism",
     is_flag=True,
@@ -266,13 +136,12 @@ def repeats(
     inputs: CommandInputs,
     form: OutputFormat,
     *,
-    level: float,
-    n_future: float | None,
-    method: RepeatsMethod,
     each: bool,
     widths: bool,
-    goal: float,
     determinism: bool,
+    n_future: float | None,
+    goal: float,
+    **options: DeclaredValue,
 ) -> None:
     """Predict future runs, and test for drift.
 
@@ -284,31 +153,27 @@ def repeats(
 
     if sum((each, widths, determinism)) > 1:
         raise InputError("several of --each, --widths and --determinism", remedy="keep one of them")
-    if widths or determinism:
-        if n_future is not None:
-            what = "--future is of the prediction of runs"
-            raise InputError(what, remedy="leave out --future, or --widths and --determinism")
-        print_result(
-            hs.run_widths(inputs.results, level=level, method=method, goal=goal)
-            if widths
-            else hs.determinism(inputs.results, level=level),
-            form,
-        )
-        return
-    result = hs.repeats(inputs.results, n_future=n_future, level=level, method=method)
+    if (widths or determinism) and n_future is not None:
+        remedy = "leave out --future, or --widths and --determinism"
+        raise InputError("--future is of the prediction of runs", remedy=remedy)
+    if determinism:
+        result = hs.determinism(inputs.results, level=options["level"])
+    elif widths:
+        result = hs.run_widths(inputs.results, goal=goal, **options)
+    else:
+        result = hs.repeats(inputs.results, n_future=n_future, **options)
     print_result(result.of("runs") if each else result, form)
-    if form in TEXT_FORMATS and not each:
+    if form in TEXT_FORMATS and not (each or determinism or widths):
         from howsure.api.judged_results import measure_repeated_verdicts
 
-        if noise := measure_repeated_verdicts(inputs.results, level=level):
+        if noise := measure_repeated_verdicts(inputs.results, level=options["level"]):
             print(f"\nVerdicts of the judge, repeated\n{noise}")
 
 
-@click.command()
-@add_reading(cluster=True, level=False)
-@add_claim_and_format
+@click.command(cls=DeclaredCommand, of="combine")
+@add_reading(cluster=True)
+@add_format
 @add_two_models
-@add_difference_method
 @click.option(
     "--weight",
     "weights",
@@ -319,21 +184,14 @@ def repeats(
     help="precision, equal, questions, or a number for each.",
 )
 def combine(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    a: str,
-    b: str,
-    claim: Claim,
-    method: DifferenceMethod | None,
-    weights: Sequence[str],
+    inputs: CommandInputs, form: OutputFormat, *, a: str, b: str, weights: Sequence[str], **options: DeclaredValue
 ) -> None:
     """Compare two models on several benchmarks at once."""
     import howsure as hs
 
     is_rule = len(weights) == 1 and "=" not in weights[0]
     chosen = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _parse_weights(weights)
-    print_result(hs.combine(inputs.results, a, b, weights=chosen, claim=claim, method=method), form)
+    print_result(hs.combine(inputs.results, a, b, weights=chosen, **options), form)
 
 
 def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
@@ -348,10 +206,9 @@ def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
     return weights
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="variants")
 @add_reading(cluster=True, variants=True)
 @add_format
-@add_deviation
 @click.option(
     "--show",
     "view",
@@ -434,30 +291,13 @@ def _compare_models(
     return hs.rank_flips(results, a=a, b=b, level=level)
 
 
-@click.command()
-@add_reading(level=False)
+@click.command(cls=DeclaredCommand, of="audit data_map answer_sets", names={"method": "consistency"})
+@add_reading()
 @add_format
-@click.option("--every", is_flag=True, help="Print every question, not only the suspected ones.")
-@click.option(
-    "--max-share",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="Largest share of wrong labels thought possible; p_wrong_max grows with it.",
-)
 @click.option(
     "--data-map",
     is_flag=True,
     help="List instead the questions in the corner of each model's data map: rarely right, nearly always alike.",
-)
-@click.option("--of", "models", multiple=True, metavar="MODEL", help="With --data-map: only this model; or several.")
-@click.option("--over-models", is_flag=True, help="With --data-map: one map of the means over the models.")
-@click.option(
-    "--consistency",
-    type=click.Choice(CONSISTENCY_METHODS),
-    default=CONSISTENCY_METHODS[0],
-    show_default=True,
-    help="How the agreement of answers is estimated: corrected for few generations, or plugin, as published.",
 )
 @click.option(
     "--sets",
@@ -468,32 +308,20 @@ def _compare_models(
     "least --threshold; or what a judge says.",
 )
 @click.option("--sets-model", metavar="MODEL", help="With --sets: the NLI or embedding model, or the judge.")
-@click.option("--threshold", type=float, metavar="T", help="With --sets embeddings: the smallest cosine, to 1.")
-@click.option("--base-url", metavar="URL", help="With --sets judge: address of its endpoint.")
-@click.option("--key-env", metavar="NAME", help="With --sets judge: environment variable with its key.")
-@click.option(
-    "--max-comparisons",
-    type=click.IntRange(min=1),
-    default=1_000,
-    show_default=True,
-    help="With --sets judge: the largest number of requests.",
-)
+@click.option("--of", multiple=True, metavar="MODEL", help="With --data-map: only this model; several can be named.")
 def audit(
     inputs: CommandInputs,
     form: OutputFormat,
     *,
-    every: bool,
-    max_share: float,
     data_map: bool,
-    models: Sequence[str],
-    over_models: bool,
-    consistency: ConsistencyMethod,
     sets: AnswerSetRule,
     sets_model: str | None,
-    threshold: float | None,
-    base_url: str | None,
-    key_env: str | None,
-    max_comparisons: int,
+    every: bool,
+    max_share: float,
+    of: Sequence[str],
+    over_models: bool,
+    method: ConsistencyMethod,
+    **options: DeclaredValue,
 ) -> None:
     """List questions whose label may be wrong.
 
@@ -506,21 +334,14 @@ def audit(
     """
     import howsure as hs
 
-    if (models or over_models) and not data_map:
+    if (of or over_models) and not data_map:
         raise InputError("--of and --over-models without --data-map", remedy="add --data-map")
-    answers = hs.answer_sets(
-        inputs.results,
-        sets,
-        model=sets_model,
-        threshold=threshold,
-        base_url=base_url,
-        key_env=key_env,
-        max_comparisons=max_comparisons,
-    )
+    answers = hs.answer_sets(inputs.results, sets, model=sets_model, **options)
     if data_map:
-        print_result(hs.data_map(answers, model=models, over_models=over_models, method=consistency, every=every), form)
-        return
-    print_result(hs.audit(answers or inputs.results, every=every, max_share=max_share, method=consistency), form)
+        maps = hs.data_map(answers, model=of, over_models=over_models, method=method, every=every)
+        print_result(maps, form)
+    else:
+        print_result(hs.audit(answers or inputs.results, every=every, max_share=max_share, method=method), form)
 
 
 #: Generations that `show` prints for a person, unless --limit says otherwise.

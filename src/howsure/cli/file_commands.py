@@ -13,26 +13,19 @@ import click
 
 from howsure.api.choices import (
     CONVERSION_TARGETS,
-    FIGURE_FORMATS,
-    FIGURE_THEMES,
     TEXT_FORMATS,
     ConversionTarget,
-    FigureFormat,
-    FigureTheme,
     OutputFormat,
 )
+from howsure.cli.declared import PATH, DeclaredCommand, DeclaredValue
 from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
-    PATH,
     CommandInputs,
-    add_deviation,
     add_format,
-    add_level,
     add_mapping,
     add_names,
     add_reading,
     add_unsafe_code,
-    complete_models,
     parse_columns,
     print_result,
 )
@@ -41,9 +34,13 @@ from howsure.rows.mapping import Shape
 from howsure.store.scorer_files import OWN_SCORES, split_name
 
 
-@click.command()
+@click.command(
+    cls=DeclaredCommand,
+    of="report",
+    omit="exclude",
+    names={"figure_format": "format", "figure_theme": "theme", "static_figures": "no-static"},
+)
 @add_reading(cluster=True, variants=True)
-@add_deviation
 @click.option(
     "-o",
     "--output",
@@ -52,74 +49,12 @@ from howsure.store.scorer_files import OWN_SCORES, split_name
     show_default=True,
     help="The HTML file; of several benchmarks, or without .html, a folder with an index and a page for each.",
 )
-@click.option("--title", help="Title of the page, or of the index.")
-@click.option(
-    "--reference", shell_complete=complete_models, help="Model that the others are compared with; default: the best."
-)
-@click.option("--figures", type=PATH, metavar="DIR", help="Export every figure to this folder, its numbers beside it.")
-@click.option(
-    "--format",
-    "figure_format",
-    type=click.Choice(FIGURE_FORMATS),
-    default=FIGURE_FORMATS[0],
-    help="Format of exported figures.",
-)
-@click.option(
-    "--figure-width", type=float, metavar="INCHES", help="Width of exported figures, such as 3.3 for a column."
-)
-@click.option("--figure-height", type=float, metavar="INCHES", help="Their height; default: what their rows need.")
-@click.option("--font-size", type=float, default=12, show_default=True, metavar="POINTS", help="Their text.")
-@click.option("--theme", "figure_theme", type=click.Choice(FIGURE_THEMES), default="light", help="Their ground.")
-@click.option("--no-texts", is_flag=True, help="Leave prompts and generations out.")
-@click.option("--no-static", is_flag=True, help="Leave out the drawings that pages show without scripts and on paper.")
-@click.option(
-    "--calibrate",
-    type=PATH,
-    metavar="LABELS",
-    help="Of a run that a judge scored, or a table with a judge's scores: add the errors of the judge, and correct the "
-    "headline and the table of scores by people's labels, as howsure review --random N makes them.",
-)
-def report(
-    inputs: CommandInputs,
-    output: Path,
-    *,
-    level: float,
-    epsilon: float,
-    delta: float,
-    title: str | None,
-    reference: str | None,
-    figures: Path | None,
-    figure_format: FigureFormat,
-    figure_width: float | None,
-    figure_height: float | None,
-    font_size: float,
-    figure_theme: FigureTheme,
-    no_texts: bool,
-    no_static: bool,
-    calibrate: Path | None,
-) -> None:
+def report(inputs: CommandInputs, output: Path, **options: DeclaredValue) -> None:
     """Write a report that works offline."""
     import howsure as hs
 
-    file = hs.report(
-        inputs.results,
-        output,
-        title=title,
-        reference=reference,
-        level=level,
-        epsilon=epsilon,
-        delta=delta,
-        texts=not no_texts,
-        static_figures=not no_static,
-        figures=figures,
-        figure_format=figure_format,
-        calibrate=calibrate,
-        figure_width=figure_width,
-        figure_height=figure_height,
-        font_size=font_size,
-        figure_theme=figure_theme,
-        progress=_print_progress if sys.stderr.isatty() else None,
-    )
+    progress = _print_progress if sys.stderr.isatty() else None
+    file = hs.report(inputs.results, output, progress=progress, **options)
     flush_notes()
     if file.parent != output.parent and output.suffix:
         note = f"several benchmarks: each has a page in the folder {file.parent}, and {output} is not written"
@@ -182,7 +117,7 @@ def preview(
 
 
 @click.command()
-@add_reading(cluster=True, level=False)
+@add_reading(cluster=True)
 @add_format
 @click.option("-o", "--output", type=PATH, required=True, help="A folder, or file, that does not exist yet.")
 @click.option(
@@ -210,14 +145,8 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
         print(output)
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="rescore")
 @click.argument("paths", nargs=-1, required=True)
-@click.option(
-    "--scorer",
-    metavar="SCORER",
-    help="choice, numeric, contains, yes-no, maths, list, regex:PATTERN, own or another (docs/answers.md). "
-    "Default: by the targets: choice, numeric, yes-no or contains.",
-)
 @click.option("-o", "--output", type=PATH, help="Of logs: the run folder that they are converted to first.")
 @click.option(
     "--columns",
@@ -226,11 +155,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
     help="Column of a table that holds NAME (completion, ...).",
 )
 @add_names
-@click.option("--base", type=PATH, metavar="FOLDER", help="With own: the folder of the experiment, which names files.")
 @click.option("--each", is_flag=True, help="Print examples of disagreement instead, a row each.")
-@click.option(
-    "--override", type=PATH, metavar="VERDICTS", help="Take the right answers of howsure review for wrong targets."
-)
 @click.option("--judge", type=PATH, metavar="FILE", help="Let a model judge: a YAML file with the keys of judge.")
 @click.option(
     "--unparsed-by",
@@ -240,7 +165,6 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
 )
 @click.option("--retry", type=click.Choice(["failed"]), help="With a judge: ask again for verdicts that failed.")
 @add_unsafe_code
-@add_level
 @add_format
 def rescore(
     paths: Sequence[str],

@@ -11,62 +11,33 @@ from typing import TYPE_CHECKING
 import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
+from howsure.cli.declared import PATH, DeclaredCommand
 from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
-    PATH,
     CommandInputs,
     add_format,
     add_reading,
-    complete_models,
     fit_sentences,
     print_result,
 )
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.core.claims import MEAN_CLAIMS, MISSING_RULES, GateVerdict, MeanClaim, MissingRule
+from howsure.stats.core.claims import GateVerdict, MeanClaim, MissingRule
 
 if TYPE_CHECKING:
     from howsure.api.regression_gate import GateResult
     from howsure.results.evaluations import Evaluations
 
 
-@click.command()
-@add_reading(level=False)
+@click.command(cls=DeclaredCommand, of="gate")
+@add_reading()
 @add_format
 @click.option("--baseline", multiple=True, metavar="PATH", help="Results of the baseline; PATHS are the candidate's.")
-@click.option("--a", shell_complete=complete_models, help="The candidate, where PATHS have several models.")
-@click.option("--b", shell_complete=complete_models, help="The baseline, where its results have several models.")
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="NAME",
     help="Score that is gated, as --scorer names one; several get a verdict each, and one for all.",
-)
-@click.option(
-    "--margin", type=float, default=0.02, show_default=True, help="Largest loss that is not called worse, as a score."
-)
-@click.option("--at-least", type=float, metavar="SCORE", help="Gate the score of one model on a bar, without baseline.")
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Probability that a candidate that is the baseline fails, and that one that is worse by the margin passes.",
-)
-@click.option(
-    "--claim",
-    type=click.Choice(MEAN_CLAIMS),
-    default=MEAN_CLAIMS[1],
-    show_default=True,
-    help="What the verdict is about: these questions asked again, or new questions like these.",
-)
-@click.option(
-    "--missing",
-    type=click.Choice(MISSING_RULES),
-    default="bounds",
-    show_default=True,
-    help="What is done with generations that failed or do not exist: pass and fail whatever they would have scored; or "
-    "they are wrong; or left out.",
 )
 @click.option(
     "--inconclusive",

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
+from howsure.cli.declared import PATH, ReadingOption
 from howsure.cli.messages import add_verbose, flush_notes
 from howsure.errors import HowsureError, InputError
 from howsure.rows.mapping import SHAPES, Shape
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
-from howsure.stats.core.claims import AVERAGES, CALIBRATION_METHODS, CLAIMS, DIFFERENCE_METHODS
 
 if TYPE_CHECKING:
     from howsure.results.evaluations import Evaluations
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 Command: TypeAlias = Callable[..., None]
 #: Decorator that adds options to a command.
 Decorator: TypeAlias = Callable[[Command], Command]
-
-PATH = click.Path(path_type=Path)
 
 
 def complete_models(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -77,7 +75,6 @@ def _complete_from_results(
 _FOLLOW_SECONDS = 2.0
 #: Largest number of models that an error lists.
 _MOST_MODELS = 12
-add_level = click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 add_format = click.option(
     "--format",
     "form",
@@ -86,38 +83,22 @@ add_format = click.option(
     show_default=True,
     help="Print a table that fits the terminal, one with all columns, or rows for a program.",
 )
-_add_claim, _add_claim_of_averages = (
-    click.option(
-        "--claim", type=click.Choice(each), default=each[0], show_default=True, help="What the error is about."
-    )
-    for each in ([claim for claim in CLAIMS if claim != "new-benchmarks"], CLAIMS)
-)
-_add_average = click.option(
-    "--average",
-    type=click.Choice(AVERAGES),
-    help="Take the mean over all benchmarks, or over the clusters (subjects) of one: macro, they weigh equally; micro, "
-    "questions do.",
-)
-add_difference_method = click.option(
-    "--method",
-    type=click.Choice(DIFFERENCE_METHODS),
-    help="How the interval is computed; default: adjusted-t. tango: one generation per question, right or wrong.",
-)
+_reading_option = functools.partial(click.option, cls=ReadingOption)
 #: Options for what the columns of tables do not state.
 _NAME_OPTIONS = (
-    click.option(
+    _reading_option(
         "--as-benchmark",
         "benchmark",
         metavar="NAME",
         help="One name for the benchmark of everything that is read, or that --benchmark selects: equal question "
         "ids are the same questions.",
     ),
-    click.option(
+    _reading_option(
         "--model",
         metavar="NAME",
         help="Model of tables without a column that names it; default: the name of the file, or of its folder.",
     ),
-    click.option(
+    _reading_option(
         "--scale",
         type=float,
         metavar="N",
@@ -126,21 +107,21 @@ _NAME_OPTIONS = (
 )
 #: Options for the shape of tables.
 _MAP_OPTIONS = (
-    click.option(
+    _reading_option(
         "--map",
         "table_map",
         multiple=True,
         metavar="FILE|YAML",
         help="Mapping of tables and files: a file that `preview -o` writes, or YAML such as 'header: [0, 1]'.",
     ),
-    click.option(
+    _reading_option(
         "--shape",
         type=click.Choice(SHAPES),
         help="What the columns of a table are: a column per model, per repeat, ...; default: found by the columns.",
     ),
 )
 _READ_OPTIONS = (
-    click.option(
+    _reading_option(
         "--benchmark",
         "benchmarks",
         multiple=True,
@@ -148,7 +129,7 @@ _READ_OPTIONS = (
         shell_complete=_complete_benchmarks,
         help="Read only this benchmark; several can be named. Default: all.",
     ),
-    click.option(
+    _reading_option(
         "--columns",
         multiple=True,
         metavar="NAME=COLUMN",
@@ -157,23 +138,23 @@ _READ_OPTIONS = (
         "make one name: model=strategy,method.",
     ),
     *_MAP_OPTIONS,
-    click.option(
+    _reading_option(
         "--scorer", metavar="NAME", help="Which of several scores is read; of run folders, a scorer of howsure rescore."
     ),
     *_NAME_OPTIONS,
-    click.option(
+    _reading_option(
         "--generations",
         type=click.IntRange(min=1),
         metavar="N",
         help="Read only the first N generations of each question, as for logs that retry until an answer is right.",
     ),
-    click.option(
+    _reading_option(
         "--exclude", type=PATH, metavar="FILE", help="Leave out the questions that the verdicts in this file reject."
     ),
     add_verbose,
 )
 _VARIANT_OPTIONS = (
-    click.option(
+    _reading_option(
         "--dimension",
         "dimensions",
         multiple=True,
@@ -182,7 +163,7 @@ _VARIANT_OPTIONS = (
         "the variant, each combination of values is one.",
     ),
 )
-_CLUSTER_OPTION = click.option(
+_CLUSTER_OPTION = _reading_option(
     "--cluster",
     metavar="COLUMN",
     help="Column of a table, or field of a log, that states which questions belong together (a passage, a repository). "
@@ -332,12 +313,10 @@ def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def add_reading(
-    *, cluster: bool = False, level: bool = True, required: bool = True, variants: bool = False
-) -> Decorator:
+def add_reading(*, cluster: bool = False, required: bool = True, variants: bool = False) -> Decorator:
     """Add PATHS and the options with which they are read; the command gets `CommandInputs` as its first argument.
 
-    `cluster`, `level` and `variants` state whether the command also has these options.
+    `cluster` and `variants` state whether the command also has these options.
     """
 
     def decorate(command: Command) -> Command:
@@ -354,8 +333,6 @@ def add_reading(
             decorated = option(decorated)
         if cluster:
             decorated = _CLUSTER_OPTION(decorated)
-        if level:
-            decorated = add_level(decorated)
         return click.argument("paths", nargs=-1, required=required)(decorated)
 
     return decorate
@@ -390,16 +367,6 @@ def add_mapping(command: Command) -> Command:
     return command
 
 
-def add_claim_and_format(command: Command) -> Command:
-    """Add the options of every command that makes a claim and prints a table."""
-    return _add_claim(add_format(command))
-
-
-def add_average(command: Command) -> Command:
-    """Add the options of a command that makes a claim and can average over benchmarks."""
-    return _add_average(_add_claim_of_averages(add_format(command)))
-
-
 def add_borrow(command: Command) -> Command:
     """Add --borrow, read with the options of PATHS: the command gets cells of the reference, or None."""
 
@@ -415,44 +382,6 @@ def add_borrow(command: Command) -> Command:
         "readable path, several at once. They show which questions are hard, so that fewer answers are enough.",
     )
     return option(read_and_call)
-
-
-def add_calibration(command: Command) -> Command:
-    """Add --calibrate and --calibration, which correct the scores of a judge by people's labels."""
-    calibrate = click.option(
-        "--calibrate",
-        type=PATH,
-        metavar="LABELS",
-        help="Of a run that a judge scored: correct it by people's labels, as howsure review --random N makes them.",
-    )
-    calibration = click.option(
-        "--calibration",
-        type=click.Choice(CALIBRATION_METHODS),
-        default=CALIBRATION_METHODS[0],
-        show_default=True,
-        help="How --calibrate corrects: PPI++, Rogan-Gladen, the labels alone, or not at all.",
-    )
-    return calibrate(calibration(command))
-
-
-add_pass_at = click.option(
-    "--pass-at", type=float, metavar="SCORE", help="Count graded scores of so much or more as 1, and others as 0."
-)
-
-
-def add_deviation(command: Command) -> Command:
-    """Add --epsilon and --delta, which define n_star."""
-    epsilon = click.option(
-        "--epsilon", type=float, default=0.01, show_default=True, help="Deviation that n_star variants may have."
-    )
-    delta = click.option(
-        "--delta",
-        type=float,
-        default=0.1,
-        show_default=True,
-        help="Twice the probability of a larger deviation (the percentile is 1 - delta/2).",
-    )
-    return epsilon(delta(command))
 
 
 def add_two_models(command: Command) -> Command:

@@ -10,19 +10,18 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from howsure.api.choices import OutputFormat
+from howsure.cli.declared import PATH, DeclaredCommand, DeclaredValue
 from howsure.cli.options import (
-    PATH,
     CommandInputs,
     add_borrow,
     add_format,
     add_reading,
     add_unsafe_code,
-    complete_models,
     find_width,
     print_result,
     print_rows,
@@ -30,7 +29,6 @@ from howsure.cli.options import (
 from howsure.errors import InputError
 from howsure.notes import ignore_notes
 from howsure.safe_text import escape_json
-from howsure.stats.core.claims import COST_UNITS, MEAN_CLAIMS, CostUnit, MeanClaim
 
 if TYPE_CHECKING:
     from howsure.perturb.instructions import Instruction
@@ -39,64 +37,16 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.results import Results
 
+#: Options of `plan` that hold what a `Cost` states.
+_PRICES = ("prompt_tokens", "completion_tokens", "input_price", "output_price")
 #: Exit code of a command that was interrupted.
 INTERRUPTED = 130
 
 
-def parse_assurance(value: str | float) -> float:
-    """Return a one-sided level; "none" is 0.5, which treats the variances as known."""
-    if value == "none":
-        return 0.5
-    try:
-        return float(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is neither a number nor 'none'") from error
-
-
-@click.command()
+@click.command(cls=DeclaredCommand, of="plan frontier", omit="fewest max_generations", names={"available": "questions"})
 @add_reading(cluster=True, required=False, variants=True)
 @add_borrow
 @add_format
-@click.option(
-    "--claim",
-    type=click.Choice(MEAN_CLAIMS),
-    default=MEAN_CLAIMS[0],
-    show_default=True,
-    help="What the error is about.",
-)
-@click.option("--a", shell_complete=complete_models, help="One model; alone: plan for its score.")
-@click.option("--b", shell_complete=complete_models, help="The other model.")
-@click.option("--accuracy", type=float, help="Without a pilot: about how often the models are right.")
-@click.option(
-    "--temperature", type=float, help="Without a pilot: the sampling temperature; up to 0.2 answers vary less."
-)
-@click.option(
-    "--like",
-    metavar="BENCHMARK",
-    help="Without a pilot: a benchmark with published noise, as howsure noise lists them, for models of --accuracy.",
-)
-@click.option("--detect", type=float, help="Goal: find a difference this small.")
-@click.option("--width", type=float, help="Goal: an interval this wide.")
-@click.option("--se", type=float, help="Goal: this standard error.")
-@click.option("--budget", type=float, help="Goal: the smallest error for so many calls, tokens or so much money.")
-@click.option(
-    "--unit",
-    type=click.Choice(COST_UNITS),
-    help="What a budget counts, or a design saves. Tokens and prices that no option states are the pilot's, per model.",
-)
-@click.option("--power", type=float, default=0.8, show_default=True, help="Probability to find the difference.")
-@click.option(
-    "--assurance",
-    type=parse_assurance,
-    metavar="LEVEL|none",
-    default=0.8,
-    show_default=True,
-    help="Probability that the design reaches its goal, given how uncertain the pilot's noise is; none: take the noise "
-    "as known.",
-)
-@click.option("--questions", "available", type=int, help="Questions that exist; default: those of the pilot.")
-@click.option("--max-variants", type=int, help="Prompt variants at most; default: as many as the pilot has.")
-@click.option("--every", is_flag=True, help="Print a row for every combination of generations and variants, too.")
 @click.option("--frontier", is_flag=True, help="Print the best design for the --budget, for half of it, a quarter, ...")
 @click.option("--prompt-tokens", type=float, help="Tokens of a prompt.")
 @click.option("--completion-tokens", type=float, help="Tokens of a completion.")
@@ -129,33 +79,18 @@ def plan(
     inputs: CommandInputs,
     form: OutputFormat,
     *,
-    level: float,
     borrow: list[Cells] | None,
-    claim: MeanClaim,
-    a: str | None,
-    b: str | None,
-    accuracy: float | None,
-    temperature: float | None,
-    like: str | None,
     detect: float | None,
     width: float | None,
     se: float | None,
     budget: float | None,
-    unit: CostUnit | None,
-    power: float,
-    assurance: float,
-    available: int | None,
-    max_variants: int | None,
     every: bool,
     frontier: bool,
-    prompt_tokens: float | None,
-    completion_tokens: float | None,
-    input_price: float | None,
-    output_price: float | None,
     generations_per_request: int | None,
     verdict_cost: float | None,
     questions_file: Path | None,
     seed: int,
+    **options: DeclaredValue,
 ) -> None:
     """Plan questions, variants and generations.
 
@@ -167,12 +102,7 @@ def plan(
     """
     import howsure as hs
 
-    prices = {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "input_price": input_price,
-        "output_price": output_price,
-    }
+    prices = {name: options.pop(name) for name in _PRICES}
     cost_fields = {name: value for name, value in prices.items() if value is not None}
     cost = hs.Cost(generations_per_request=generations_per_request, **cost_fields)
     if not inputs.paths and "cluster" in inputs.columns:
@@ -189,62 +119,33 @@ def plan(
             raise InputError("--verdict-cost without a judged pilot and a budget", remedy=remedy)
         from howsure.api.judged_results import plan_verdicts
 
-        designs = plan_verdicts(pilot, budget=budget, verdict_cost=verdict_cost, model=a, questions=available)
+        designs = plan_verdicts(
+            pilot, budget=budget, verdict_cost=verdict_cost, model=options["a"], questions=options["available"]
+        )
         print_result(designs, form)
         return
-    shared: dict[str, Any] = {
-        "unit": unit,
-        "level": level,
-        "power": power,
-        "a": a,
-        "b": b,
-        "accuracy": accuracy,
-        "like": like,
-        "temperature": temperature,
-        "cost": cost,
-        "available": available,
-        "max_variants": max_variants,
-        "claim": claim,
-        "assurance": assurance,
-        "borrow": borrow,
-    }
+    options |= {"cost": cost, "borrow": borrow}
     if frontier:
         if budget is None:
             raise InputError("--frontier without --budget", remedy="give --budget, the largest amount to spend")
         if goals != ["--budget"]:
             raise InputError("--frontier with another goal", remedy="give --budget alone")
-        result = hs.frontier(pilot, budget=budget, **shared)
+        result = hs.frontier(pilot, budget=budget, **options)
     else:
         if len(goals) != 1:
             what = f"{' and '.join(goals)} together" if goals else "no goal"
             remedy = "give one of --detect (a difference to find), --width (of an interval), --se and --budget"
             raise InputError(what, where="plan", remedy=remedy)
-        result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=every, **shared)
+        result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=every, **options)
     print_result(result, form)
     if questions_file is not None and borrow:
         _write_questions(result, borrow[0], questions_file, seed)
 
 
-@click.command()
-@add_reading(level=False, required=False)
+@click.command(cls=DeclaredCommand, of="noise")
+@add_reading(required=False)
 @add_format
-@click.option(
-    "--like",
-    multiple=True,
-    metavar="BENCHMARK",
-    help="Only this published benchmark; several can be named.",
-)
-@click.option(
-    "--accuracy", type=float, help="Score of the models the errors are for; default: means over those evaluated there."
-)
-@click.option(
-    "--every-column",
-    is_flag=True,
-    help="Add the parts of the error of a score, and numbers of models and pairs.",
-)
-def noise(
-    inputs: CommandInputs, form: OutputFormat, *, like: Sequence[str], accuracy: float | None, every_column: bool
-) -> None:
+def noise(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Look up the standard errors of published benchmarks.
 
     Of one generation per question: se is that of a score; se_difference that of the difference of two close models,
@@ -255,11 +156,11 @@ def noise(
 
     published = [str(path) for path in inputs.paths if not Path(path).exists() and _is_published(str(path))]
     if published:
-        options = " ".join(f"--like {shlex.quote(name)}" for name in published)
+        likes = " ".join(f"--like {shlex.quote(name)}" for name in published)
         what = "a published benchmark, and no file or folder"
-        raise InputError(what, where=", ".join(published), remedy=f"howsure noise {options}")
+        raise InputError(what, where=", ".join(published), remedy=f"howsure noise {likes}")
     data = inputs.results if inputs.paths else None
-    print_result(hs.noise(data, like=like or None, accuracy=accuracy, every_column=every_column), form)
+    print_result(hs.noise(data, **options), form)
 
 
 def _is_published(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Define commands of the first minute: init, doctor, completion."""
+"""Define commands of the first minute, and those that say how to use the others: init, doctor, explain, ..."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from howsure.api.choices import SHELLS, OutputFormat, Shell
-from howsure.cli.options import PATH, add_format, print_result
+from howsure.cli.declared import PATH
+from howsure.cli.options import add_format, print_result
 from howsure.errors import InputError
 
 #: Exit code of `doctor` where a check found a problem.
@@ -104,3 +105,35 @@ def completion(shell: Shell) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     print(kind(cli, {}, "howsure", "_HOWSURE_COMPLETE").source())
+
+
+def _complete_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the columns, terms and codes of notes that begin so, for a shell that completes them."""
+    from howsure.notes import read_templates
+    from howsure.reporting.glossary import TERMS, read_columns
+
+    return [name for name in (*read_columns(), *TERMS, *read_templates(), "notes") if name.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM|CODE]...", shell_complete=_complete_names)
+@add_format
+def explain(columns: Sequence[str], form: OutputFormat) -> None:
+    """Explain columns of tables, terms, and codes of notes: meaning, unit, formula.
+
+    Without a name, all columns that a command prints are listed. Terms are those of the glossary, such as "data noise".
+    Codes are those that --verbose prints; "notes" lists all of them.
+    The page under "more" is part of the documentation.
+    """
+    import howsure as hs
+
+    print_result(hs.explain_columns(columns), form)
+
+
+@click.command()
+def skill() -> None:
+    """Print a short guide for coding agents.
+
+    Save it where your agent looks for skills, such as howsure skill > skills/howsure/SKILL.md.
+    """
+    print(Path(__file__).with_name("skill.md").read_text(encoding="utf-8"), end="")

@@ -62,10 +62,6 @@ def test_tuples_hold_each_name_once():
     assert set(claims.CLAIM_TEXTS) == set(claims.CLAIMS)
 
 
-def test_each_interval_method_is_described():
-    assert sorted(claims.INTERVAL_METHOD_TEXTS) == sorted(claims.INTERVAL_METHODS)
-
-
 @pytest.mark.parametrize("level", [50, 80, 95, 99.9])
 def test_a_level_in_percent_is_answered_with_the_share(level):
     with pytest.raises(InputError, match=f"level is {level:g}; did you mean {level / 100:g}\\?"):

@@ -60,17 +60,6 @@ IntervalMethod = Literal[
     "plugin",
 ]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
-#: When each interval of a score is used, as `howsure score --help` says it; the defaults first.
-INTERVAL_METHOD_TEXTS: dict[IntervalMethod, str] = {
-    "bayesian-bootstrap": "the default for scores in [0, 1] of new questions",
-    "wilson-effective": "the default for others in [0, 1]",
-    "t": "the default for any others",
-    "clt": "",
-    "wilson": "for one generation per question",
-    "exact": "for one generation per question; of these questions where it is narrower",
-    "plain": "as published, biased",
-    "plugin": "as published, biased",
-}
 
 #: Intervals of a difference of two models.
 DifferenceMethod = Literal["adjusted-t", "t", "clt", "tango"]
