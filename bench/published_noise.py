@@ -4,7 +4,7 @@
 `summary.csv` that were published with "Measuring all the noises of LLM evals" (Wang 2025): means and standard
 deviations over models, and over pairs of models that are close, of the standard errors on each benchmark.
 
-`python bench/published_noise.py` prints how far the error that `howsure noise --accuracy` gives for two close models is
+`python bench/published_noise.py` prints how far the error that `howsure plan --like` gives for two close models is
 from the error that was measured for them, on the five benchmarks of bench/data/published_results.npz.
 """
 

@@ -259,7 +259,7 @@ def test_the_skill_says_commands_that_run(tmp_path, monkeypatch, capsys):
     words = {"RESULTS": str(ROOT / "examples/logs"), "EXPERIMENT": "exp.yaml"}
     words |= dict.fromkeys(["A", "NEW"], "lab/assistant-2") | dict.fromkeys(["B", "OLD"], "lab/assistant-1")
     with pytest.raises(SystemExit):
-        main(["skill"])
+        main(["explain", "agents"])
     text = capsys.readouterr().out
     lines = [line for block in OUTPUT.BLOCK.findall(text) for line in block[1].splitlines() if line]
     assert len(lines) >= 17

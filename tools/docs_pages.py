@@ -42,8 +42,8 @@ for a problem.
 """
 _AGENTS = """# For coding agents
 
-`howsure skill` prints this guide as a skill file, and the file `llms.txt` of the site lists its pages. Commands
-print rows for programs with `--format json`; a number that the data cannot say is null, and `note` says why.
+`howsure explain agents` prints this guide as a skill file, and the file `llms.txt` of the site lists its pages.
+Commands print rows for programs with `--format json`; a number that the data cannot say is null, and `note` says why.
 
 ## The guide
 """
@@ -186,7 +186,7 @@ def list_stored_columns() -> str:
 
 
 def describe_skill() -> str:
-    """Return the page of what `howsure skill` prints, below its front matter."""
+    """Return the page of what `howsure explain agents` prints, below its front matter."""
     text = (ROOT / "src/howsure/cli/skill.md").read_text(encoding="utf-8").split("---\n", 2)[2]
     body = text.replace("# howsure\n", "", 1).replace("## ", "### ").strip()
     return f"{_AGENTS}\n{body}\n"

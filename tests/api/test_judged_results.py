@@ -309,12 +309,12 @@ def test_the_commands_show_the_judge(repeated, tmp_path):
     assert "se_judge" in runner.invoke(cli, ["score", str(repeated)]).stdout
     for form in ("table", "wide"):
         assert "flip_rate" in runner.invoke(cli, ["repeats", str(repeated), "--format", form]).stdout
-    planned = runner.invoke(cli, ["plan", str(repeated), "--verdict-cost", "0.25", "--budget", "300"])
+    planned = runner.invoke(cli, ["plan", str(repeated), "--cost", "verdict=0.25", "--budget", "300"])
     assert planned.stdout.splitlines()[0].split()[:4] == ["model", "questions", "generations", "verdicts"]
     (tmp_path / "t.csv").write_text("model,question,score\na,1,1\na,2,0\n")
     plain = runner.invoke(cli, ["score", str(tmp_path / "t.csv")]).stdout
     assert "judge" not in plain
-    assert runner.invoke(cli, ["plan", str(repeated), "--verdict-cost", "0.25"]).exit_code != 0
+    assert runner.invoke(cli, ["plan", str(repeated), "--cost", "verdict=0.25"]).exit_code != 0
 
 
 def test_a_plan_of_verdicts_heeds_its_budget(repeated):

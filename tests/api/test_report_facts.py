@@ -130,8 +130,8 @@ def test_a_plan_without_prices_or_tokens_of_a_model_says_that_its_cost_is_unknow
     prices = {"a": {"prompt": 2.0, "completion": 10.0}, "b": None}
     one = folder_of(tmp_path / "one", prices, {"a": 30, "b": 10})
     bare = folder_of(tmp_path / "bare", prices, {"a": 30, "b": 10}, tokens=False)
-    every = "--prompt-tokens, --completion-tokens, --input-price, --output-price"
-    for folder, options in ((one, "--input-price, --output-price"), (bare, every)):
+    every = "--cost prompt_tokens=N,completion_tokens=N,input_price=N,output_price=N"
+    for folder, options in ((one, "--cost input_price=N,output_price=N"), (bare, every)):
         with pytest.raises(InputError, match=f"the cost of a generation is unknown; give {options} .in Python"):
             hs.plan(folder, detect=0.5, unit="cost")
     assert hs.plan(one, detect=0.5, unit="tokens").parts[0].tokens[0] > 0

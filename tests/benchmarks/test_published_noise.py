@@ -125,7 +125,7 @@ def test_published_noise_and_a_reference_exclude_each_other():
 
 
 def test_the_command(howsure):
-    code, out, err = howsure("noise", "--like", "math500", "--accuracy", "0.7", "--format", "csv")
+    code, out, err = howsure("plan", "--like", "math500", "--accuracy", "0.7", "--format", "csv")
     assert (code, err) == (0, "")
     header, row = out.splitlines()
     values = dict(zip(header.split(","), row.split(","), strict=False))
@@ -133,7 +133,7 @@ def test_the_command(howsure):
     code, out, _ = howsure("plan", "--like", "math500", "--accuracy", "0.7", "--width", "0.08")
     assert code == 0
     assert "math500_cot" in out
-    code, _, err = howsure("noise", "--like", "maths500")
+    code, _, err = howsure("plan", "--like", "maths500")
     assert code == 2
     assert "math500_cot" in err
 

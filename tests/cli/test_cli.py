@@ -155,17 +155,15 @@ def test_plan_without_a_pilot(howsure):
     # p(1-p) of one model, whatever the difficulties are
     alone = json.loads(howsure(*asked, "--a", "big", "--assurance", "0.9")[1])[0]
     assert (alone["n_questions"], alone["calls"]) == (197, 197)
-    cold = ["--prompt-tokens", "100", "--completion-tokens", "50", "--generations-per-request", "9"]
+    cold = ["--cost", "prompt_tokens=100,completion_tokens=50,generations_per_request=9"]
     warm = json.loads(howsure(*asked, *cold)[1])[0]
     cold = json.loads(howsure(*asked, *cold, "--temperature", "0.1")[1])[0]
     assert warm["n_generations"] > cold["n_generations"]
 
 
 def test_plan_for_one_model_and_its_price(howsure, table):
-    asked = ["plan", table, "--a", "big", "--width", "0.1", "--questions", "5000", "--prompt-tokens", "100"]
-    _, out, _ = howsure(
-        *asked, "--completion-tokens", "50", "--input-price", "2", "--output-price", "4", "--format", "json"
-    )
+    asked = ["plan", table, "--a", "big", "--width", "0.1", "--questions", "5000", "--format", "json"]
+    _, out, _ = howsure(*asked, "--cost", "prompt_tokens=100,completion_tokens=50,input_price=2,output_price=4")
     first = json.loads(out)[0]
     calls = first["n_questions"] * first["n_generations"]
     assert first["calls"] == calls
@@ -201,8 +199,13 @@ WRONG = {
     "a model and itself": (["compare", "TABLE", "--a", "big", "--b", "big", "--unpaired"], "big is compared with itself; name another model"),
     "a plan for a model and itself": (["plan", "TABLE", "--a", "big", "--b", "big", "--detect", ".1"], "big is compared with itself"),
     "a gate for a model and itself": (["gate", "TABLE", "--a", "big", "--b", "big"], "big is compared with itself"),
-    "a published benchmark as a path": (["noise", "gsm8k"], "gsm8k: a published benchmark, and no file or folder; howsure noise --like gsm8k"),
+    "a price without a name": (["plan", "--accuracy", ".5", "--se", ".1", "--cost", "3"], "write --cost NAME=NUMBER"),
     "results of an experiment that has none": (["score", "exp.yaml"], "exp.yaml: an experiment or another YAML file, which has no results; howsure run exp.yaml"),
+    "a check of prompts": (["run", "exp.yaml", "--check", "--show-prompts", "2"], "keep --check"),
+    "a question without prompts": (["run", "exp.yaml", "--question", "q"], "add --show-prompts N"),
+    "phrasings by two models": (["init", "new.toml", "--paraphrase", "open", "--model", "a", "--model", "b"], "with one --model"),
+    "a judge of no phrasings": (["init", "new.yaml", "--judge", "a"], "add --paraphrase"),
+    "a command that moved": (["doctor", "exp.yaml"], "howsure doctor is now howsure run EXPERIMENT --check"),
     "two columns that are not there": (["score", "odd.csv"], "name it with --columns score=COLUMN"),
     "questions without answers of models": (["rescore", "ask.jsonl", "--scorer", "choice", "-o", "new"], "howsure init writes the experiment: howsure init --benchmark ask.jsonl"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`howsure init`, `doctor` and `completion` as a user types them. Kind of truth: written by hand, and bash itself."""
+"""`howsure init`, `run --check` and completion as a user types them. Kind of truth: written by hand, and bash itself."""
 
 import json
 import os
@@ -35,24 +35,24 @@ def test_three_answers_make_an_experiment(tmp_path):
     assert 'howsure run "my exp.yaml"' in done.stderr
 
 
-def test_options_ask_nothing_and_doctor_accepts_the_file(tmp_path, capsys):
+def test_options_ask_nothing_and_the_check_accepts_the_file(tmp_path, capsys):
     path = str(tmp_path / "exp.yaml")
     arguments = ["--benchmark", "directions-small", "--model", "simulated/medium", "--generations", "2"]
     with pytest.raises(SystemExit) as ended:
         main(["init", path, *arguments])
     assert ended.value.code == 0
     with pytest.raises(SystemExit) as ended:
-        main(["doctor", path, "--format", "json"])
+        main(["run", path, "--check", "--format", "json"])
     assert ended.value.code == 0
     rows = json.loads(capsys.readouterr().out.split("\n", 1)[1])
     assert {row["state"] for row in rows} == {"ok"}
 
 
-def test_doctor_ends_with_1_where_a_run_would_not_start(tmp_path, capsys, monkeypatch):
+def test_a_check_ends_with_1_where_a_run_would_not_start(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "exp.yaml").write_text("{benchmark: directions-small, models: [openai/gpt-4o-mini]}")
     with pytest.raises(SystemExit) as ended:
-        main(["doctor", str(tmp_path / "exp.yaml")])
+        main(["run", str(tmp_path / "exp.yaml"), "--check"])
     assert ended.value.code == 1
     assert "1 problem" in capsys.readouterr().out
 
@@ -73,21 +73,13 @@ def test_bash_completes_commands_and_options(tmp_path):
     program.write_text(f"#!{sys.executable}\nfrom howsure.cli import main\n\nmain()\n")
     program.chmod(0o755)
     script = """
-eval "$(howsure completion bash)"
+eval "$(_HOWSURE_COMPLETE=bash_source howsure)"
 COMP_WORDS=(howsure sco); COMP_CWORD=1; _howsure_completion howsure; echo "${COMPREPLY[@]}"
 COMPREPLY=(); COMP_WORDS=(howsure score --lev); COMP_CWORD=2; _howsure_completion howsure; echo "${COMPREPLY[@]}"
 """
     environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["score", "--level"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_its_lines(shell, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["completion", shell])
-    assert ended.value.code == 0
-    assert f"_HOWSURE_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -316,7 +316,7 @@ def make_experiment(folder: Path, rng: random.Random) -> list[str]:
     text = rng.choice(EXPERIMENTS)
     text = mutate_values(text, rng) if rng.random() < 0.6 else mutate_text(text, rng)
     (folder / "e.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
-    command = ["prompts", str(folder / "e.yaml"), "-n", "2"] if rng.random() < 0.2 else None
+    command = ["run", str(folder / "e.yaml"), "--show-prompts", "2"] if rng.random() < 0.2 else None
     return command or ["run", str(folder / "e.yaml"), "-o", str(folder / "no-run"), "--dry-run"]
 
 
@@ -329,12 +329,12 @@ def list_commands() -> dict[str, list[tuple[str, bool, list[str]]]]:
 
     found = {}
     for name, command in cli.commands.items():
-        if name in {"review", "paraphrase"}:
+        if name == "review":
             continue
         found[name] = [
             (option.opts[0], option.is_flag, list(getattr(option.type, "choices", [])))
             for option in command.params
-            if hasattr(option, "is_flag") and "master" not in option.name and "engine" not in option.name
+            if hasattr(option, "is_flag") and option.name not in {"instructions", "review", "check"}
         ]
     return found
 

@@ -49,13 +49,13 @@ COMMANDS = {
     "convert --to": ("GEN --to eval-arena -o OUT", ""),
     "curve": ("STEPS", "step"),
     "greedy": ("GEN", "n_questions greedy se_greedy sampled se_sampled gap"),
-    "noise": ("", "math500_cot se_data se_prediction"),
+    "plan --like all": ("--like all --format wide", "math500_cot se_data se_prediction"),
     "pairs": ("GEN", "se_total se_data se_prediction"),
     "pairs --format wide": ("GEN --format wide", "p_sign"),
     "pairs --every-column": ("GEN --every-column", "wins_a wins_b ties se_rule_of_thumb se_independent"),
     "plan": (f"GEN --a {SMALL} --width .2", "questions generations"),
     "plan --like": ("--like math500 --accuracy .7 --detect .03", "n_questions"),
-    "prompts": ("SPACE", "separator enumerator"),
+    "run --show-prompts": ("SPACE --show-prompts 20", "separator enumerator"),
     "providers --method": (
         f"PI {PAIR.replace('llama-3.1-8b-instruct', 'gpt-4o default').replace('llama-3.1-70b-instruct', 'gpt-4o fixed')} --method run-means",
         "difference p_value",
@@ -159,7 +159,7 @@ def test_a_command_runs_and_prints_what_its_rows_say(howsure, names, tmp_path, m
     name, *fixed = shlex.split(command)
     line = [names.get(word, word) for word in shlex.split(arguments)] or fixed
     assert [word for word in fixed if word not in line] == []
-    if "wide" not in line and name not in {"benchmarks", "convert", "plan", "prompts", "report", "rescore", "run"}:
+    if "wide" not in line and name not in {"benchmarks", "convert", "plan", "report", "rescore", "run"}:
         line += ["--format", "wide"]
     code, out, err = howsure(name, *line)
     assert code == 0, err

@@ -1,4 +1,4 @@
-"""`howsure paraphrase`. Kinds of truth: written by hand (replies, files and lines); theory (requests are counted)."""
+"""`howsure init --paraphrase`. Kinds of truth: written by hand (replies, files and lines); theory (requests are counted)."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def endpoint():
 
 def command(*arguments):
     with pytest.raises(SystemExit) as ended:
-        main(["paraphrase", *arguments])
+        main(["init", *arguments])
     return ended.value.code
 
 
@@ -264,8 +264,8 @@ def test_the_command_against_an_endpoint(endpoint, tmp_path, monkeypatch, capsys
     base_url, bodies = endpoint
     monkeypatch.setenv("MINE", "s3cret")
     output = tmp_path / "mine.toml"
-    arguments = ["open", "-m", "w", "--base-url", base_url, "--key-env", "MINE", "-n", "2", "-o", str(output)]
-    arguments += ["--only", "terse-plain", "--only", "role-expert"]
+    arguments = [str(output), "--paraphrase", "open", "--model", "w", "--base-url", base_url, "--key-env", "MINE"]
+    arguments += ["--generations", "2", "--only", "terse-plain", "--only", "role-expert"]
     assert command(*arguments) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["4 new phrasings to review", "marked 4, because they may ask for something else:"]
@@ -322,8 +322,8 @@ def test_attacks_of_an_endpoint_are_marked_judged_and_reviewed(tmp_path, capsys,
     output = tmp_path / "new.toml"
     monkeypatch.setenv("MINE", "s3cret-key")
     with serving(app) as base_url:
-        arguments = ["multiple-choice", "-m", "w", "--base-url", base_url, "--key-env", "MINE", "--only", "terse-label"]
-        assert command(*arguments, "-n", "10", "--judge", "judge", "-o", str(output)) == 0
+        arguments = [str(output), "--paraphrase", "multiple-choice", "--only", "terse-label", "--generations", "10"]
+        assert command(*arguments, "--model", "w", "--base-url", base_url, "--key-env", "MINE", "--judge", "judge") == 0
     assert [body["model"] for body in bodies] == ["w", *["judge"] * 10]
     assert "10 new phrasings to review\nmarked 8, because" in capsys.readouterr().out
     new = {e.text: e.marks for e in parse_instructions(output.read_text()) if not e.reviewed}
@@ -349,7 +349,7 @@ def test_attacks_of_an_endpoint_are_marked_judged_and_reviewed(tmp_path, capsys,
 
 
 def test_a_dry_run_prints_the_cost_and_sends_nothing(capsys):
-    arguments = ["multiple-choice", "-m", "openai/gpt-4o-mini", "-n", "10", "--dry-run"]
+    arguments = ["--paraphrase", "multiple-choice", "--model", "openai/gpt-4o-mini", "--generations", "10", "--dry-run"]
     assert command(*arguments, "--judge", "openai/gpt-4o") == 0
     lines = capsys.readouterr().out.splitlines()
     rows = {line.split()[0]: line.split() for line in lines}
@@ -362,12 +362,15 @@ def test_a_dry_run_prints_the_cost_and_sends_nothing(capsys):
 
 def test_options_that_do_not_go_together(capsys):
     for arguments, message in (
-        (["open"], "--model: no model is named; add -m openai/NAME"),
-        (["open", "--review"], "open: the packaged instructions are reviewed; give a file that paraphrase -o wrote"),
+        (["--paraphrase", "open"], "--model: no model is named; add --model openai/NAME"),
+        (
+            ["open", "--review"],
+            "open: the packaged instructions are reviewed; give a file that init --paraphrase wrote",
+        ),
         (["none.toml", "--review"], "none.toml: cannot read the instructions"),
-        (["open", "-m", "openai/m"], "--output: no file is named; add -o FILE.toml"),
-        (["open", "--review", "-m", "openai/m"], "--review together with options of a request; give only the file"),
-        (["open", "-m", "openai/m", "--judge", "simulated/medium", "--dry-run"], "--judge: simulated/medium answers"),
+        (["--paraphrase", "open", "--model", "openai/m"], "exp.yaml: phrasings are written to a TOML file"),
+        (["open", "--review", "--model", "openai/m"], "give FILE.toml --review alone"),
+        (["--paraphrase", "open", "--model", "openai/m", "--judge", "simulated/medium", "--dry-run"], "--judge: simul"),
     ):
         assert command(*arguments) == 2
         assert message in capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_prompts_are_drawn_without_replacement_and_extend(experiment):
         (p.variant, p.question) for p in prompts[:5]
     ]
     assert [p.variant for p in draw_prompts(experiment, 14, seed=1)] != [p.variant for p in prompts]
-    replaced = draw_prompts(experiment, 100, replaced=True)
+    replaced = [prompt for prompt in prompts if {"replaced", "pinned"} & {*prompt.record}]
     assert {prompt.question for prompt in replaced} == {"all"}
     assert len(replaced) == 6
     for prompt in replaced:
@@ -64,10 +64,12 @@ def test_bad_requests(experiment):
 
 @pytest.mark.filterwarnings("ignore:some of the 2 questions")
 def test_the_command_prints_what_is_drawn(experiment):
-    text = CliRunner().invoke(cli, ["prompts", str(experiment), "-n", "3"])
+    text = CliRunner().invoke(cli, ["run", str(experiment), "--show-prompts", "3"])
     assert text.exit_code == 0
     assert text.stdout.count("[user]") == 3
-    rows = json.loads(CliRunner().invoke(cli, ["prompts", str(experiment), "-n", "3", "--format", "json"]).stdout)
+    rows = json.loads(
+        CliRunner().invoke(cli, ["run", str(experiment), "--show-prompts", "3", "--format", "json"]).stdout
+    )
     assert [row["messages"][-1]["content"] for row in rows] == [
         p.messages[-1]["content"] for p in draw_prompts(experiment, 3)
     ]

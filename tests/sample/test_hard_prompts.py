@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[2] / "bench/hard_prompts"
 @pytest.mark.parametrize("space", ["multiple-choice", "open", "maths"])
 @pytest.mark.parametrize("end", ["", "-en"])
 def test_prompts_are_drawn_from_the_questions_that_were_read(space, end):
-    arguments = ["prompts", str(FOLDER / f"{space}{end}.yaml"), "-n", "5", "--seed", "1", "--format", "json"]
+    arguments = ["run", str(FOLDER / f"{space}{end}.yaml"), "--show-prompts", "5", "--seed", "1", "--format", "json"]
     drawn = json.loads(CliRunner().invoke(cli, arguments).stdout)
     assert len(drawn) == 5
     languages = {prompt["values"].get("language", "en") for prompt in drawn}

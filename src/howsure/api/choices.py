@@ -30,10 +30,6 @@ GENERATION_FORMATS: tuple[GenerationFormat, ...] = get_args(GenerationFormat)
 Engine = Literal["duckdb", "spark"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
-#: Shells whose completion the command `completion` prints.
-Shell = Literal["bash", "zsh", "fish"]
-SHELLS: tuple[Shell, ...] = get_args(Shell)
-
 #: What the command `variants` prints in place of its own table.
 PromptView = Literal[
     "moments",

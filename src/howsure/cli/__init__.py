@@ -4,8 +4,8 @@
 analysis_commands   score, compare, pairs, rank, repeats, combine, variants, audit, show
 question_commands   attempts, questions, greedy, curve, providers
 gate_commands       gate
-setup_commands      init, doctor, explain, skill, completion
-sampling_commands   plan, noise, run, benchmarks, prompts, paraphrase
+setup_commands      init, explain
+sampling_commands   plan, run, benchmarks
 file_commands       report, preview, convert, rescore, review
 messages            errors, warnings and notes
 options             options that several commands share, and the results they name
@@ -103,6 +103,17 @@ def _discard_output() -> None:
         os.close(null)
 
 
+#: What removed commands are now.
+_REMOVED = {
+    "doctor": "howsure run EXPERIMENT --check",
+    "prompts": "howsure run EXPERIMENT --show-prompts N",
+    "paraphrase": "howsure init FILE.toml --paraphrase FILE|SPACE",
+    "noise": "howsure plan --like NAME|all",
+    "skill": "howsure explain agents",
+    "completion": 'eval "$(_HOWSURE_COMPLETE=bash_source howsure)"',
+}
+
+
 class _CommandGroup(click.Group):
     """The group of all commands; an option that holds one value is given once."""
 
@@ -110,6 +121,8 @@ class _CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command and its arguments; raise UsageError where click would take the last of several values."""
+        if not ctx.resilient_parsing and (new := _REMOVED.get(args[0])):
+            raise click.UsageError(f"howsure {args[0]} is now {new}", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is None or ctx.resilient_parsing:
             return name, command, rest
@@ -135,7 +148,6 @@ def cli() -> None:
 
 for command in (
     setup_commands.init,
-    setup_commands.doctor,
     sampling_commands.run,
     analysis_commands.score,
     analysis_commands.compare,
@@ -150,20 +162,15 @@ for command in (
     question_commands.providers,
     question_commands.questions,
     sampling_commands.plan,
-    sampling_commands.noise,
     gate_commands.gate,
     analysis_commands.audit,
     analysis_commands.show,
     sampling_commands.benchmarks,
-    sampling_commands.prompts,
-    sampling_commands.paraphrase,
     file_commands.preview,
     file_commands.convert,
     file_commands.rescore,
     file_commands.report,
     file_commands.review,
     setup_commands.explain,
-    setup_commands.completion,
-    setup_commands.skill,
 ):
     cli.add_command(command)

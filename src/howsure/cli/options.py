@@ -313,6 +313,19 @@ def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
     return columns
 
 
+def split_values(_context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, float]:
+    """Return the numbers of an option that holds NAME=NUMBER,..., by name."""
+    values = {}
+    for pair in (value or "").split(",") if value else ():
+        name, _, number = pair.partition("=")
+        try:
+            values[name.strip()] = float(number)
+        except ValueError:
+            option = parameter.opts[0]
+            raise InputError(f"{option} {pair!r}", remedy=f"write {option} NAME=NUMBER,NAME=NUMBER") from None
+    return values
+
+
 def add_reading(*, cluster: bool = False, required: bool = True, variants: bool = False) -> Decorator:
     """Add PATHS and the options with which they are read; the command gets `CommandInputs` as its first argument.
 

@@ -1,4 +1,4 @@
-"""Define commands that plan and sample: plan, noise, run, benchmarks, prompts, paraphrase."""
+"""Define commands that plan and sample: plan, run, benchmarks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,22 +24,23 @@ from howsure.cli.options import (
     find_width,
     print_result,
     print_rows,
+    split_values,
 )
 from howsure.errors import InputError
 from howsure.notes import ignore_notes
 from howsure.safe_text import escape_json
+from howsure.stats.core.claims import check_choice
 
 if TYPE_CHECKING:
-    from howsure.perturb.instructions import Instruction
-    from howsure.perturb.paraphrases import Decision
     from howsure.sample.drawn_prompts import DrawnPrompt
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.results import Results
+    from howsure.stats.planning.cost import Cost
 
-#: Options of `plan` that hold what a `Cost` states.
-_PRICES = ("prompt_tokens", "completion_tokens", "input_price", "output_price")
-#: Exit code of a command that was interrupted.
-INTERRUPTED = 130
+#: Exit code of a command that was interrupted, and of `run --check` where a check found a problem.
+INTERRUPTED, NOT_READY = 130, 1
+#: Line between prompts.
+_RULE = "\n\n" + "-" * 80 + "\n"
 
 
 @click.command(cls=DeclaredCommand, of="plan frontier", omit="fewest max_generations", names={"available": "questions"})
@@ -48,32 +48,19 @@ INTERRUPTED = 130
 @add_borrow
 @add_format
 @click.option("--frontier", is_flag=True, help="Print the best design for the --budget, for half of it, a quarter, ...")
-@click.option("--prompt-tokens", type=float, help="Tokens of a prompt.")
-@click.option("--completion-tokens", type=float, help="Tokens of a completion.")
-@click.option("--input-price", type=float, help="Money per million prompt tokens.")
-@click.option("--output-price", type=float, help="Money per million completion tokens.")
 @click.option(
-    "--generations-per-request", type=int, help="Generations that one request returns; default: the pilot's, else 1."
-)
-@click.option(
-    "--verdict-cost",
-    type=float,
-    metavar="COST",
-    help="With a pilot whose judge gave repeated verdicts, and a --budget: trade completions, which cost 1 each, "
-    "against verdicts at this cost.",
+    "--cost",
+    "prices",
+    metavar="NAME=N,...",
+    callback=split_values,
+    help="prompt_tokens, completion_tokens, input_price and output_price (per million), generations_per_request, in "
+    "place of the pilot's. verdict: plan verdicts of the pilot's judge at this cost beside completions at 1 each.",
 )
 @click.option(
     "--questions-file",
     type=PATH,
     metavar="FILE",
     help="With --borrow: write the ids of the questions to sample, drawn at random, one a line.",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Seed of that draw; a run with the same seed and limit: N samples the same questions.",
 )
 def plan(
     inputs: CommandInputs,
@@ -86,10 +73,9 @@ def plan(
     budget: float | None,
     every: bool,
     frontier: bool,
-    generations_per_request: int | None,
-    verdict_cost: float | None,
+    like: str | None,
+    prices: dict[str, float],
     questions_file: Path | None,
-    seed: int,
     **options: DeclaredValue,
 ) -> None:
     """Plan questions, variants and generations.
@@ -99,24 +85,31 @@ def plan(
     PATHS are the results of a pilot. Without them the noise is that of a published benchmark (--like math500), assumed
     from --accuracy, or estimated from --borrow. If the pilot has several prompt variants, the plan is for new
     variants, too.
+
+    Without a goal, --like NAME,NAME or --like all prints the standard errors of published benchmarks, for one
+    generation per question; those of your own results at PATHS are measured and listed first.
     """
     import howsure as hs
 
-    prices = {name: options.pop(name) for name in _PRICES}
-    cost_fields = {name: value for name, value in prices.items() if value is not None}
-    cost = hs.Cost(generations_per_request=generations_per_request, **cost_fields)
     if not inputs.paths and "cluster" in inputs.columns:
         raise InputError("--cluster without results", remedy="give the results of a pilot, whose column it names")
     if questions_file is not None and (not borrow or len(borrow) > 1 or frontier):
         what = "--questions-file draws from one benchmark of --borrow, for one plan"
         raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
     pilot = inputs.results if inputs.paths else None
+    verdict_cost = prices.pop("verdict", None)
+    options |= {"cost": _build_cost(prices), "borrow": borrow, "like": like}
     targets = {"--detect": detect, "--width": width, "--se": se, "--budget": budget}
     goals = [name for name, value in targets.items() if value is not None]
+    if like is not None and not goals:
+        names = None if like == "all" else like.split(",")
+        noise = hs.noise(pilot, like=names, accuracy=options["accuracy"], every_column=form == "wide")
+        print_result(noise, form)
+        return
     if verdict_cost is not None:
         if pilot is None or budget is None or goals != ["--budget"]:
             remedy = "give the run folder of a pilot, --budget, and no other goal"
-            raise InputError("--verdict-cost without a judged pilot and a budget", remedy=remedy)
+            raise InputError("--cost verdict=N without a judged pilot and a budget", remedy=remedy)
         from howsure.api.judged_results import plan_verdicts
 
         designs = plan_verdicts(
@@ -124,12 +117,10 @@ def plan(
         )
         print_result(designs, form)
         return
-    options |= {"cost": cost, "borrow": borrow}
     if frontier:
-        if budget is None:
-            raise InputError("--frontier without --budget", remedy="give --budget, the largest amount to spend")
-        if goals != ["--budget"]:
-            raise InputError("--frontier with another goal", remedy="give --budget alone")
+        if budget is None or goals != ["--budget"]:
+            remedy = "give --budget, the largest amount to spend, and no other goal"
+            raise InputError("--frontier without --budget alone", remedy=remedy)
         result = hs.frontier(pilot, budget=budget, **options)
     else:
         if len(goals) != 1:
@@ -139,42 +130,25 @@ def plan(
         result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=every, **options)
     print_result(result, form)
     if questions_file is not None and borrow:
-        _write_questions(result, borrow[0], questions_file, seed)
+        _write_questions(result, borrow[0], questions_file)
 
 
-@click.command(cls=DeclaredCommand, of="noise")
-@add_reading(required=False)
-@add_format
-def noise(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
-    """Look up the standard errors of published benchmarks.
-
-    Of one generation per question: se is that of a score; se_difference that of the difference of two close models,
-    which comes from the questions (se_data) and from sampling the answers (se_prediction); detectable is the smallest
-    difference found with a power of .8. The noise of your own results at PATHS is measured and listed first.
-    """
+def _build_cost(prices: dict[str, float]) -> Cost:
+    """Return the cost of the names and values of --cost."""
     import howsure as hs
 
-    published = [str(path) for path in inputs.paths if not Path(path).exists() and _is_published(str(path))]
-    if published:
-        likes = " ".join(f"--like {shlex.quote(name)}" for name in published)
-        what = "a published benchmark, and no file or folder"
-        raise InputError(what, where=", ".join(published), remedy=f"howsure noise {likes}")
-    data = inputs.results if inputs.paths else None
-    print_result(hs.noise(data, **options), form)
+    names = [one.name for one in dataclasses.fields(hs.Cost)]
+    for name, value in prices.items():
+        check_choice("name", name, [*names, "verdict"], where="--cost")
+        if name == "generations_per_request" and value != int(value):
+            raise InputError(f"--cost {name}={value:g}", remedy="give a whole number")
+    values: dict[str, DeclaredValue] = {**prices}
+    if (n := prices.get("generations_per_request")) is not None:
+        values["generations_per_request"] = int(n)
+    return hs.Cost(**values)
 
 
-def _is_published(name: str) -> bool:
-    """Return whether the noise of a benchmark of this name is published."""
-    import howsure as hs
-
-    try:
-        hs.noise(like=name)
-    except InputError:
-        return False
-    return True
-
-
-def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -> None:
+def _write_questions(result: Results, reference: Cells, file: Path) -> None:
     """Write the ids of the questions of the best design, one a line."""
     import howsure as hs
     from howsure.stats.planning import StudyPlan
@@ -182,14 +156,14 @@ def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -
     best = next((part.best for part in result.parts if isinstance(part, StudyPlan)), None)
     if best is None:
         raise InputError("there is no design, so no questions to write", where=str(file), remedy="change the goal")
-    questions = hs.draw_questions(reference, best.n_questions, seed=seed)
+    questions = hs.draw_questions(reference, best.n_questions)
     if any("\n" in question for question in questions):
         raise InputError("a question id has a line break", where=str(file), remedy="give questions other ids")
     try:
         file.write_text("".join(f"{question}\n" for question in questions), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write: {error.strerror}", where=str(file), remedy="name another file") from None
-    print(f"{len(questions)} of {len(reference.questions)} questions, drawn with seed {seed}: {file}", file=sys.stderr)
+    print(f"{len(questions)} of {len(reference.questions)} questions, drawn with seed 0: {file}", file=sys.stderr)
 
 
 @click.command()
@@ -203,6 +177,20 @@ def _write_questions(result: Results, reference: Cells, file: Path, seed: int) -
     is_flag=True,
     help="Put simulated models in place of all models: the whole experiment without a key, a request or a cost.",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Only check whether it can run, with one request to each model, or none with --dry-run; exit code 1 where a "
+    "line says problem.",
+)
+@click.option(
+    "--show-prompts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only print N prompts, drawn at random, as they would be sent, with the right answers.",
+)
+@click.option("--question", metavar="ID", help="With --show-prompts: only prompts of this question.")
+@click.option("--seed", type=int, default=0, show_default=True, help="With --show-prompts: seed of the draw.")
 @click.option("--json-lines", is_flag=True, help="Print progress and result for a program, an object per line.")
 @click.option("--live", is_flag=True, help="Serve the report on 127.0.0.1 as the run goes on; the address is printed.")
 @add_unsafe_code
@@ -215,6 +203,10 @@ def run(
     shard: str | None,
     dry_run: bool,
     simulate: bool,
+    check: bool,
+    show_prompts: int | None,
+    question: str | None,
+    seed: int,
     json_lines: bool,
     live: bool,
     form: OutputFormat,
@@ -228,36 +220,21 @@ def run(
     from howsure.api.run_folders import name_folder, sample_experiment
     from howsure.store.responses import read as read_rows
 
+    if check or show_prompts is not None:
+        if simulate or retry or shard or live or json_lines or (check and show_prompts is not None):
+            remedy = "keep --check, with --output and --dry-run if wanted, or --show-prompts alone"
+            raise InputError("options that do not go together", where="run", remedy=remedy)
+        if show_prompts is not None:
+            _print_prompts(experiment, show_prompts, seed, question, form)
+            return
+        checks = hs.doctor(experiment, output, offline=dry_run)
+        print_result(checks, form)
+        sys.exit(0 if checks.is_ready else NOT_READY)
+    if question is not None:
+        raise InputError("--question without --show-prompts", remedy="add --show-prompts N")
     folder = output or name_folder(experiment, simulate=simulate)
     if dry_run:
-        from howsure.sample import estimate
-        from howsure.sample.budget import load_spending
-        from howsure.sample.run import load_shard
-
-        described = load_shard(experiment, shard)
-        if simulate:
-            from howsure.sample.simulated_experiment import simulate_models
-
-            described = simulate_models(described)
-        estimated = estimate.dry_run(described, folder, retry=retry is not None)
-        print_result(estimated, form)
-        if any(isinstance(part.variants, dict) and "reference" in part.variants for part in described.parts):
-            text = "models other than the reference are asked in n_star variants: these figures are upper limits"
-            print(f"howsure: {text}", file=sys.stderr)
-        spent = load_spending(folder)
-        for what, limit, used, needed in (
-            ("cost", described.budget.cost, spent.cost, None if estimated.cost is None else estimated.cost / 1e12),
-            ("calls", described.budget.calls, spent.calls, sum(estimated["requests"])),
-        ):
-            left = None if limit is None else max(limit - (used / 1e12 if what == "cost" else used), 0)
-            if left is not None and needed is not None and needed > left:
-                remaining = f", of which {left:.4g} is left," if used else ""
-                text = f"budget {{{what}: {limit:g}}}{remaining} is below the estimate: it ends the run after about"
-                print(f"howsure: {text} {100 * left / needed:.0f} % of what is missing", file=sys.stderr)
-        if described.judge is not None:
-            judge, n = described.judge.model, int(sum(estimated["cells"]))
-            text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"
-            print(f"howsure: {text}", file=sys.stderr)
+        _print_estimate(experiment, folder, retry=retry is not None, shard=shard, simulate=simulate, form=form)
         return
     lines = sys.stdout if json_lines else None
     with _serve_live(folder) if live else contextlib.nullcontext():
@@ -271,6 +248,51 @@ def run(
     sys.exit(code)
 
 
+def _print_estimate(
+    experiment: Path, folder: Path, *, retry: bool, shard: str | None, simulate: bool, form: OutputFormat
+) -> None:
+    """Print what a run needs, and what that figure leaves out."""
+    from howsure.sample import estimate
+    from howsure.sample.budget import load_spending
+    from howsure.sample.run import load_shard
+
+    described = load_shard(experiment, shard)
+    if simulate:
+        from howsure.sample.simulated_experiment import simulate_models
+
+        described = simulate_models(described)
+    estimated = estimate.dry_run(described, folder, retry=retry)
+    print_result(estimated, form)
+    if any(isinstance(part.variants, dict) and "reference" in part.variants for part in described.parts):
+        text = "models other than the reference are asked in n_star variants: these figures are upper limits"
+        print(f"howsure: {text}", file=sys.stderr)
+    spent = load_spending(folder)
+    for what, limit, used, needed in (
+        ("cost", described.budget.cost, spent.cost, None if estimated.cost is None else estimated.cost / 1e12),
+        ("calls", described.budget.calls, spent.calls, sum(estimated["requests"])),
+    ):
+        left = None if limit is None else max(limit - (used / 1e12 if what == "cost" else used), 0)
+        if left is not None and needed is not None and needed > left:
+            remaining = f", of which {left:.4g} is left," if used else ""
+            text = f"budget {{{what}: {limit:g}}}{remaining} is below the estimate: it ends the run after about"
+            print(f"howsure: {text} {100 * left / needed:.0f} % of what is missing", file=sys.stderr)
+    if described.judge is not None:
+        judge, n = described.judge.model, int(sum(estimated["cells"]))
+        text = f"up to {n * judge.generations:,} verdicts of {judge.label} come on top and are not in these figures"
+        print(f"howsure: {text}", file=sys.stderr)
+
+
+def _print_prompts(experiment: Path, n: int, seed: int, question: str | None, form: OutputFormat) -> None:
+    """Print prompts of an experiment, drawn at random."""
+    from howsure.sample import drawn_prompts
+
+    drawn = drawn_prompts.draw_prompts(experiment, n, seed=seed, question=question)
+    if form == "json":
+        print(escape_json(json.dumps([dataclasses.asdict(prompt) for prompt in drawn], ensure_ascii=False, indent=2)))
+    else:
+        print(_RULE.join(drawn_prompts.format_prompt(prompt) for prompt in drawn))
+
+
 @contextlib.contextmanager
 def _serve_live(folder: Path) -> Iterator[None]:
     """Serve the report of a run in progress while the context lasts, and print its address on stderr."""
@@ -280,112 +302,6 @@ def _serve_live(folder: Path) -> Iterator[None]:
     with serve_live_page(folder, functools.partial(build_live_page, str(folder))) as url:
         print(f"howsure: the report as it grows: {url}", file=sys.stderr, flush=True)
         yield
-
-
-@click.command()
-@click.argument("instructions", metavar="FILE_OR_SPACE")
-@click.option("-m", "--model", help="Model that writes, as an experiment names models: openai/NAME, ...")
-@click.option("--base-url", help="Address of its endpoint.")
-@click.option("--key-env", metavar="VAR", help="Environment variable that holds its key.")
-@click.option("-n", type=int, default=5, show_default=True, help="Phrasings to request of each instruction.")
-@click.option("--only", multiple=True, metavar="ID", help="Only this instruction; several times for several.")
-@click.option("--judge", metavar="MODEL", help="Model to ask of each phrasing whether it asks for exactly the same.")
-@click.option("-o", "--output", type=PATH, help="The TOML file to write.")
-@click.option("--force", is_flag=True, help="Write over a file that exists.")
-@click.option("--dry-run", is_flag=True, help="Print the requests, tokens and cost; send nothing.")
-@click.option(
-    "--review", is_flag=True, help="Show the phrasings of FILE one by one beside their instruction, to decide."
-)
-def paraphrase(
-    instructions: str,
-    model: str | None,
-    output: Path | None,
-    *,
-    base_url: str | None,
-    key_env: str | None,
-    n: int,
-    only: Sequence[str],
-    judge: str | None,
-    force: bool,
-    dry_run: bool,
-    review: bool,
-) -> None:
-    """Request more phrasings of instructions, and review them.
-
-    The instructions are those of a built-in space (multiple-choice, open, maths) or of a TOML file. New phrasings are
-    marked as not reviewed, and no run uses them before somebody has reviewed them (--review). Those that may ask for
-    something else than their instruction carry the reason.
-    """
-    from howsure.sample import collect_paraphrases as paraphrases
-
-    if review:
-        if model is not None or output is not None or judge is not None or dry_run:
-            raise InputError("--review together with options of a request", remedy="give only the file: FILE --review")
-        print(paraphrases.review_paraphrases(Path(instructions), _prompt_decision))
-        return
-    if model is None:
-        raise InputError("no model is named", where="--model", remedy="add -m openai/NAME, or review a file: --review")
-    if dry_run:
-        print(
-            paraphrases.estimate_paraphrases(
-                instructions, model, base_url=base_url, key_env=key_env, n=n, only=only, judge=judge
-            )
-        )
-        return
-    if output is None:
-        raise InputError("no file is named", where="--output", remedy="add -o FILE.toml")
-    print(
-        paraphrases.collect_paraphrases(
-            instructions, model, output, base_url=base_url, key_env=key_env, n=n, only=only, judge=judge, force=force
-        )
-    )
-    print(output)
-
-
-def _prompt_decision(text: str, phrasing: Instruction) -> tuple[Decision, str]:
-    """Return what a person at the terminal decides about a phrasing, and the text that they give it."""
-    from howsure.perturb.paraphrases import DECISIONS
-
-    print(f"\n{text}")
-    choice = click.prompt(
-        "[a]ccept, [e]dit, [r]emove, [l]ater, [s]top",
-        type=click.Choice([decision[0] for decision in DECISIONS]),
-        show_choices=False,
-    )
-    decision = next(decision for decision in DECISIONS if decision[0] == choice)
-    return decision, click.prompt("Text", default=phrasing.text) if decision == "edit" else ""
-
-
-@click.command()
-@click.argument("experiment", type=PATH)
-@click.option("-n", type=int, default=20, show_default=True, help="Prompts to print.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
-@click.option("--question", metavar="ID", help="Only prompts of this question.")
-@click.option(
-    "--replaced", is_flag=True, help="Only prompts in which a value was replaced or a choice keeps its place."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Print text for a person, or a list of objects for a program.",
-)
-def prompts(experiment: Path, *, n: int, seed: int, question: str | None, replaced: bool, form: str) -> None:
-    """Print prompts of an experiment, drawn at random, to read them.
-
-    Each is printed as it would be sent, with the values that were drawn, those that did not fit the question and were
-    replaced, and the right answer. Nothing is sent.
-    """
-    from howsure.sample import drawn_prompts
-
-    drawn = drawn_prompts.draw_prompts(experiment, n, seed=seed, question=question, replaced=replaced)
-    if form == "json":
-        print(escape_json(json.dumps([dataclasses.asdict(prompt) for prompt in drawn], ensure_ascii=False, indent=2)))
-    else:
-        rule = "\n\n" + "-" * 80 + "\n"
-        print(rule.join(drawn_prompts.format_prompt(prompt) for prompt in drawn))
 
 
 @click.command()
@@ -443,9 +359,8 @@ def _print_benchmarks(rows: Sequence[Mapping[str, object]], drawn: Sequence[Draw
                 f"{key.replace('_', ' '):<10} {_write_value(value)}" for key, value in rows[0].items() if value != ""
             )
         )
-        rule = "\n\n" + "-" * 80 + "\n"
         if drawn:
-            print(rule.lstrip("\n") + rule.join(map(format_prompt, drawn)))
+            print(_RULE.lstrip("\n") + _RULE.join(map(format_prompt, drawn)))
         return
     names = ["name", "questions", "on_disk", *(["scorer"] if width is None else []), "title"]
     table = [[name.replace("_", " ") for name in names], *([_write_value(row[name]) for name in names] for row in rows)]

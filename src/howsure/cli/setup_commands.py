@@ -1,31 +1,44 @@
-"""Define commands of the first minute, and those that say how to use the others: init, doctor, explain, ..."""
+"""Define commands of the first minute: init, explain."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import get_completion_class
 
-from howsure.api.choices import SHELLS, OutputFormat, Shell
-from howsure.cli.declared import PATH
+from howsure.api.choices import OutputFormat
+from howsure.cli.declared import PATH, DeclaredValue
 from howsure.cli.options import add_format, print_result
 from howsure.errors import InputError
 
-#: Exit code of `doctor` where a check found a problem.
-NOT_READY = 1
+if TYPE_CHECKING:
+    from howsure.perturb.instructions import Instruction
+    from howsure.perturb.paraphrases import Decision
 
 
 @click.command()
 @click.argument("experiment", type=PATH, default=Path("exp.yaml"))
 @click.option("--benchmark", metavar="NAME|FILE", help="A benchmark by name, or a file of questions.")
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model; several times for several.")
-@click.option("--generations", type=click.IntRange(min=1), help="Sampled answers per question.")
+@click.option(
+    "--generations", type=click.IntRange(min=1), metavar="N", help="Sampled answers per question, or new phrasings."
+)
 @click.option("--base-url", help="Address of an endpoint with OpenAI's API, such as http://localhost:8000/v1.")
 @click.option("--key-env", metavar="VAR", help="Environment variable that holds its key.")
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
+@click.option(
+    "--paraphrase",
+    "instructions",
+    metavar="FILE|SPACE",
+    help="Have --model write phrasings of these instructions into EXPERIMENT, a TOML file.",
+)
+@click.option("--only", multiple=True, metavar="ID", help="With --paraphrase: this instruction; several can be named.")
+@click.option("--judge", metavar="MODEL", help="With --paraphrase: asked whether a phrasing means exactly the same.")
+@click.option("--dry-run", is_flag=True, help="With --paraphrase: print requests, tokens and cost; send nothing.")
+@click.option("--review", is_flag=True, help="Show the phrasings of the TOML file EXPERIMENT one by one, to decide.")
 def init(
     experiment: Path,
     *,
@@ -35,14 +48,34 @@ def init(
     base_url: str | None,
     key_env: str | None,
     force: bool,
+    instructions: str | None,
+    only: Sequence[str],
+    judge: str | None,
+    dry_run: bool,
+    review: bool,
 ) -> None:
     """Write an experiment file, by three questions or by options.
 
     Which benchmark, which models, how many generations: what no option says is asked. Without a terminal an answer is
     a line of the input, and what is missing there takes the default.
+
+    With --paraphrase a model writes phrasings of the instructions of a built-in space (multiple-choice, open, maths) or
+    of a TOML file. No run uses them before somebody has reviewed them (--review). Those that may ask for something
+    else than their instruction carry the reason.
     """
     import howsure as hs
 
+    if review or instructions is not None:
+        is_request = bool(instructions or models or judge or dry_run)
+        if benchmark is not None or len(models) > 1 or (review and is_request):
+            remedy = "give FILE.toml --review alone, or --paraphrase FILE|SPACE with one --model"
+            raise InputError("options that do not go together", where="init", remedy=remedy)
+        request = {"n": generations or 5, "base_url": base_url, "key_env": key_env, "only": only, "judge": judge}
+        model = models[0] if models else None
+        _write_phrasings(experiment, instructions, model, is_dry=dry_run, force=force, **request)
+        return
+    if only or judge is not None or dry_run:
+        raise InputError("an option of --paraphrase without it", where="init", remedy="add --paraphrase FILE|SPACE")
     if experiment.exists() and not force:
         remedy = "name another file, or write over it with --force"
         raise InputError("exists already", where=str(experiment), remedy=remedy)
@@ -62,7 +95,40 @@ def init(
     )
     print(path)
     quoted = f'"{path}"' if " " in str(path) else str(path)
-    print(f"next: howsure doctor {quoted}, then howsure run {quoted}", file=sys.stderr)
+    print(f"next: howsure run {quoted} --check, then howsure run {quoted}", file=sys.stderr)
+
+
+def _write_phrasings(
+    file: Path, instructions: str | None, model: str | None, *, is_dry: bool, force: bool, **request: DeclaredValue
+) -> None:
+    """Have a model write phrasings into a file, estimate what it takes, or let a person review the file."""
+    from howsure.sample import collect_paraphrases as paraphrases
+
+    if instructions is None:
+        print(paraphrases.review_paraphrases(file, _prompt_decision))
+    elif model is None:
+        raise InputError("no model is named", where="--model", remedy="add --model openai/NAME, or review: --review")
+    elif is_dry:
+        print(paraphrases.estimate_paraphrases(instructions, model, **request))
+    elif file.suffix != ".toml":
+        raise InputError("phrasings are written to a TOML file", where=str(file), remedy="name one: init FILE.toml")
+    else:
+        print(paraphrases.collect_paraphrases(instructions, model, file, force=force, **request))
+        print(file)
+
+
+def _prompt_decision(text: str, phrasing: Instruction) -> tuple[Decision, str]:
+    """Return what a person at the terminal decides about a phrasing, and the text that they give it."""
+    from howsure.perturb.paraphrases import DECISIONS
+
+    print(f"\n{text}")
+    choice = click.prompt(
+        "[a]ccept, [e]dit, [r]emove, [l]ater, [s]top",
+        type=click.Choice([decision[0] for decision in DECISIONS]),
+        show_choices=False,
+    )
+    decision = next(decision for decision in DECISIONS if decision[0] == choice)
+    return decision, click.prompt("Text", default=phrasing.text) if decision == "edit" else ""
 
 
 def _ask(question: str, default: str) -> str:
@@ -74,45 +140,13 @@ def _ask(question: str, default: str) -> str:
     return line or default
 
 
-@click.command()
-@click.argument("experiment", type=PATH)
-@click.option("-o", "--output", type=PATH, help="Run folder; default: the experiment's name without its suffix.")
-@click.option("--offline", is_flag=True, help="Send nothing to the models.")
-@add_format
-def doctor(experiment: Path, output: Path | None, *, offline: bool, form: OutputFormat) -> None:
-    """Check whether an experiment can run, with one request to each model.
-
-    A line for each of: versions, file, benchmarks, requests and cost, disk, open files, keys, endpoints, whether n is
-    honoured, limits, and whether an answer is read. The exit code is 1 where a line says problem.
-    """
-    import howsure as hs
-
-    checks = hs.doctor(experiment, output, offline=offline)
-    print_result(checks, form)
-    if not checks.is_ready:
-        sys.exit(NOT_READY)
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
-def completion(shell: Shell) -> None:
-    """Print what completes commands and options in a shell.
-
-    For bash: echo 'eval "$(howsure completion bash)"' >> ~/.bashrc
-    """
-    from howsure.cli import cli
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    print(kind(cli, {}, "howsure", "_HOWSURE_COMPLETE").source())
-
-
 def _complete_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the columns, terms and codes of notes that begin so, for a shell that completes them."""
     from howsure.notes import read_templates
     from howsure.reporting.glossary import TERMS, read_columns
 
-    return [name for name in (*read_columns(), *TERMS, *read_templates(), "notes") if name.startswith(incomplete)]
+    names = (*read_columns(), *TERMS, *read_templates(), "notes", "agents")
+    return [name for name in names if name.startswith(incomplete)]
 
 
 @click.command()
@@ -122,18 +156,12 @@ def explain(columns: Sequence[str], form: OutputFormat) -> None:
     """Explain columns of tables, terms, and codes of notes: meaning, unit, formula.
 
     Without a name, all columns that a command prints are listed. Terms are those of the glossary, such as "data noise".
-    Codes are those that --verbose prints; "notes" lists all of them.
-    The page under "more" is part of the documentation.
+    Codes are those that --verbose prints; "notes" lists all of them. The page under "more" is part of the
+    documentation. "agents" prints a short guide for coding agents: howsure explain agents > skills/howsure/SKILL.md.
     """
     import howsure as hs
 
+    if columns == ("agents",):
+        print(Path(__file__).with_name("skill.md").read_text(encoding="utf-8"), end="")
+        return
     print_result(hs.explain_columns(columns), form)
-
-
-@click.command()
-def skill() -> None:
-    """Print a short guide for coding agents.
-
-    Save it where your agent looks for skills, such as howsure skill > skills/howsure/SKILL.md.
-    """
-    print(Path(__file__).with_name("skill.md").read_text(encoding="utf-8"), end="")

@@ -538,7 +538,7 @@ def _build_unknown_file_error(path: Path) -> InputError:
     if path.suffix.lower() in _YAML_SUFFIXES:
         what = "an experiment or another YAML file, which has no results"
         folder, file = shlex.quote(str(path.with_suffix(""))), shlex.quote(str(path))
-        remedy = f"howsure run {file} runs an experiment, howsure doctor {file} checks it; then give {folder}"
+        remedy = f"howsure run {file} runs an experiment, and with --check tries it; then give {folder}"
     elif _PICKLE.match(_read_start(path)):
         what = "a pickle, which is not read since it may run code"
         remedy = "write the data frame with frame.to_parquet('rows.parquet'), or give the frame to howsure.read"

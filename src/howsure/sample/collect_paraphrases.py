@@ -1,4 +1,4 @@
-"""Request paraphrases of instructions from a model, write them to a file, and review it (`howsure paraphrase`).
+"""Request paraphrases of instructions from a model, write them to a file, and review it (`howsure init --paraphrase`).
 
 A run never does this itself, because it uses only phrasings that a person has reviewed.
 """
@@ -59,7 +59,7 @@ ATTEMPTS, MAX_IN_FLIGHT = 5, 4
 TOKENS_OF_PHRASING, TOKENS_OF_VERDICT = 30, 30
 HEADER = """\
 # Phrasings with `reviewed = false` came from the model {model} and nobody has read them yet; `marks` are reasons
-# to look closely. `howsure paraphrase FILE --review` shows them one by one. A run takes the file
+# to look closely. `howsure init FILE --review` shows them one by one. A run takes the file
 # (variants: {{space: ..., instructions: FILE}}) once each says `reviewed = true`, or is removed.
 """
 
@@ -372,7 +372,7 @@ def review_paraphrases(path: Path, decide: Callable[[str, Instruction], tuple[De
         When the file cannot be read.
     """
     if str(path) in FILES and not path.exists():
-        remedy = "give a file that paraphrase -o wrote"
+        remedy = "give a file that init --paraphrase wrote"
         raise InputError("the packaged instructions are reviewed", where=str(path), remedy=remedy)
     phrasings = load_instructions(str(path))
     comments = "".join(

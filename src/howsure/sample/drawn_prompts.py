@@ -35,9 +35,7 @@ class DrawnPrompt:
     """Name of the benchmark; "" if the experiment has only one."""
 
 
-def draw_prompts(
-    experiment: Path, n: int = 20, *, seed: int = 0, question: str | None = None, replaced: bool = False
-) -> list[DrawnPrompt]:
+def draw_prompts(experiment: Path, n: int = 20, *, seed: int = 0, question: str | None = None) -> list[DrawnPrompt]:
     """Return prompts of an experiment, drawn at random without replacement from all questions and variants.
 
     Parameters
@@ -50,8 +48,6 @@ def draw_prompts(
         Seed of the draw; a larger `n` keeps the first prompts.
     question
         Id of the only question, or None for all.
-    replaced
-        Whether to draw only prompts in which a value was replaced or a choice keeps its place.
 
     Raises
     ------
@@ -65,13 +61,9 @@ def draw_prompts(
     groups = _select_prompts_of_parts(load_experiment(experiment), question)
     sizes = [len(group.questions) * len(group.variants) for group in groups]
     prompts = []
-    for place in draw_permutation(sum(sizes), seed, "prompts", k=sum(sizes) if replaced else min(n, sum(sizes))):
+    for place in draw_permutation(sum(sizes), seed, "prompts", k=min(n, sum(sizes))):
         group = next(i for i, end in enumerate(accumulate(sizes)) if place < end)
-        prompt = groups[group].render(place - sum(sizes[:group]))
-        if not replaced or "replaced" in prompt.record or "pinned" in prompt.record:
-            prompts.append(prompt)
-        if len(prompts) == n:
-            break
+        prompts.append(groups[group].render(place - sum(sizes[:group])))
     return prompts
 
 

@@ -494,4 +494,4 @@ def _describe_answer(plan: SamplingPlan, label: str, request: Request, reply: Re
         result = f"{label}: read {shorten(str(row.answer), most=40)!r} from the first completion, score {row.score:g}"
         return ExperimentCheck("answer", "ok", result)
     result = f"{label}: no answer was read ({row.status}) from ...{text!r}"
-    return ExperimentCheck("answer", "note", result, "howsure prompts EXPERIMENT prints what is sent")
+    return ExperimentCheck("answer", "note", result, "howsure run EXPERIMENT --show-prompts 5 prints what is sent")

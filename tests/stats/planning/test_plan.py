@@ -505,9 +505,9 @@ def test_each_row_is_its_design():
         (lambda: plan(PAIR, budget=1, unit="cost"), "plan: the cost of a generation is unknown"),
         (
             lambda: plan(PAIR, budget=1, unit="cost"),
-            "give --prompt-tokens, --completion-tokens, --input-price, --output-price (in Python, prompt_tokens,",
+            "give --cost prompt_tokens=N,completion_tokens=N,input_price=N,output_price=N (in Python, prompt_tokens,",
         ),
-        (lambda: plan(PAIR, budget=1, unit="tokens"), "give --prompt-tokens, --completion-tokens (in Python, "),
+        (lambda: plan(PAIR, budget=1, unit="tokens"), "give --cost prompt_tokens=N,completion_tokens=N (in Python, "),
         (
             lambda: plan(PAIR, Cost(0, 0), budget=1, unit="tokens"),
             "plan: the number of tokens of a generation is 0 and limits no",

@@ -328,7 +328,7 @@ def _choose_unit(costs: tuple[Cost, ...], unit: CostUnit | None) -> CostUnit:
         what = "unknown" if math.isnan(per_generation[unit]) else "0 and limits no design"
         needed = ["prompt_tokens", "completion_tokens", *(("input_price", "output_price") if unit == "cost" else ())]
         missing = [name for name in needed if any(not getattr(cost, name) > 0 for cost in costs)]
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        options = "--cost " + ",".join(f"{name}=N" for name in missing)
         remedy = f"give {options} (in Python, {', '.join(missing)} of Cost)"
         name = "number of tokens" if unit == "tokens" else unit
         raise InputError(f"the {name} of a generation is {what}", where="plan", remedy=remedy)
