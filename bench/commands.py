@@ -32,7 +32,7 @@ SIZES = {
 COMMANDS = {
     "log": ("score", "show --only wrong", "audit", "convert -o OUT", "report -o OUT.html"),
     "rows": ("score", "score --method t", "score --format json", "pairs --format csv", "repeats"),
-    "questions": ("score", "pairs", "repeats", "convert -o OUT", "report -o OUT.html"),
+    "questions": ("score", "compare", "repeats", "convert -o OUT", "report -o OUT.html"),
     "texts": (
         "score",
         "audit",

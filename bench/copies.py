@@ -1,7 +1,7 @@
 """Are copies of generations and retries until right noticed by the commands that compute errors? On planted tables.
 
 Small tables (columns model, question, generation, answer, score) go through `howsure score`, `compare`, `rank` and
-`pairs`, and the lines on stderr that speak of copies or of retries are counted.
+`compare`, and the lines on stderr that speak of copies or of retries are counted.
 
 Honest tables: three models, 100 questions, k generations that are drawn independently. P(correct) is Beta(.6, .4); or
 the models are nearly deterministic: each generation gives the model's own answer of the question with chance .98.
@@ -40,7 +40,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "score": (),
     "compare": ("--a", "m0", "--b", "m1"),
     "rank": (),
-    "pairs": (),
 }
 SCORE: dict[str, tuple[str, ...]] = {"score": ()}
 COPIES = re.compile(r"\bcop(y|ies|ied)\b|identical|stored twice|repeated generations", re.IGNORECASE)

@@ -96,7 +96,7 @@ def planted(tmp_path):
     return path
 
 
-COMMANDS = [["score"], ["pairs"], ["rank"], ["variants"], ["audit"], ["compare", "--a", "plain", "--b", "new\nline"]]
+COMMANDS = [["score"], ["compare"], ["rank"], ["variants"], ["audit"], ["compare", "--a", "plain", "--b", "new\nline"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])

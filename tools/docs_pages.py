@@ -37,8 +37,8 @@ Every command and option, as `howsure COMMAND --help` prints them. What a column
 [glossary](glossary.md), and `howsure explain COLUMN` prints it.
 
 Exit codes: 0 done, 2 wrong use or unreadable input (one line on the error stream says what, where, and how to fix it),
-130 interrupted with everything kept. `howsure gate` also has 1 for fail and 3 for inconclusive, and `howsure doctor` 1
-for a problem.
+130 interrupted with everything kept. `howsure gate` also has 1 for fail and 3 for inconclusive, and
+`howsure run --check` 1 for a problem.
 """
 _AGENTS = """# For coding agents
 

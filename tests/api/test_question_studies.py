@@ -269,18 +269,14 @@ def test_the_command_prints_the_fits_and_refuses_options_that_would_do_nothing(h
         for i, g in enumerate(draw.permutation(20))
     ]
     path.write_text("\n".join(["model,question,generation,score", *lines]) + "\n")
-    options = ("--beta", "score", "--zero", "--edges", "0,0.5,1", "--format", "json")
+    options = ("--beta", "score", "--zero", "--format", "json")
     code, out, err = howsure("questions", path, *options)
     assert (code, err) == (0, "")
-    expected = hs.beta_fits(hs.read(path), by="score", zero=True, edges=(0, 0.5, 1))
+    expected = hs.beta_fits(hs.read(path), by="score", zero=True)
     assert [row["a"] for row in json.loads(out)] == pytest.approx(expected["a"])
     for refused, words in {
         ("--zero",): "--zero",
-        ("--edges", "0,1"): "--edges",
-        ("--beta", "model", "--edges", "0,1"): "--edges with --beta model",
-        ("--beta", "score", "--edges", "0;1"): "--edges '0;1'",
-        ("--beta", "score", "--edges", "0,nan,1"): "edges",
-        ("--beta", "score", "--by", "model"): "--by model with --beta score",
+        ("--beta", "score", "--by", "model"): "--by with --beta score",
     }.items():
         code, out, err = howsure("questions", path, *refused)
         assert (code, out) == (2, ""), refused

@@ -265,11 +265,11 @@ def test_the_commands_print_what_the_functions_return(howsure, tmp_path):
     table.write_text("\n".join(lines) + "\n")
     for arguments, column in [
         (("curve", "--order", "m-10,m-200"), "p_change"),
-        (("greedy",), "gap"),
-        (("providers", "--a", "m-10", "--b", "m-200"), "drift_p_a"),
-        (("providers", "--a", "m-10", "--other", str(table)), "drift_p_a"),
+        (("compare", "--greedy"), "gap"),
+        (("compare", "--a", "m-10", "--b", "m-200", "--method", "stratified"), "drift_p_a"),
+        (("compare", str(table), "--a", "m-10"), "drift_p_a"),
         (("compare", "--a", "m-10", "--b", "m-200", "--unpaired"), "variance_ratio"),
-        (("pairs", "--every-column"), "se_independent"),
+        (("compare",), "se_independent"),
         (("rank", "--k", "2"), "p_wrong_next"),
         (("repeats",), "gap"),
     ]:
@@ -306,13 +306,13 @@ def test_labels_that_may_be_no_checkpoints_are_not_sent_to_rank(howsure, tmp_pat
     table = tmp_path / "sizes.csv"
     table.write_text("\n".join(["model,question,generation,score", *(row.format("llama") for row in rows)]) + "\n")
     _, out, _ = howsure("curve", table)
-    assert "howsure pairs" in out
+    assert "howsure compare" in out
     assert "howsure rank" not in out
     assert "howsure rank" in howsure("curve", table, "--order", "llama-13,llama-7")[1]
     table.write_text(table.read_text().replace("llama-7", "otter").replace("llama-13", "heron"))
     code, _, err = howsure("curve", table)
     assert code == 2
-    assert {"m-step100", "--order", "pairs"} <= set(err.split())
+    assert {"m-step100", "--order", "compare"} <= set(err.split())
 
 
 def test_determinism_of_stored_completions(tmp_path, howsure):
@@ -330,12 +330,12 @@ def test_determinism_of_stored_completions(tmp_path, howsure):
     assert (m["n_questions"], m["n_varied"], m["n_answers_varied"], m["verdict"]) == (2, 1, 0, "not deterministic")
     assert m["p_differ"] == pytest.approx((2 / 3 + 0) / 2)
     assert (n["n_questions"], n["n_varied"], n["verdict"]) == (1, 0, "no difference seen")
-    code, out, _ = howsure("repeats", str(tmp_path / "run"), "--determinism")
+    code, out, _ = howsure("repeats", str(tmp_path / "run"), "--show", "determinism")
     assert code == 0
     assert "no error of sampling can be computed" in " ".join(out.split())
-    code, _, err = howsure("repeats", str(tmp_path / "run"), "--determinism", "--each")
+    code, _, err = howsure("repeats", str(tmp_path / "run"), "--show", "determinism", "--future", "2")
     assert code == 2
-    assert "keep one" in err
+    assert "--future with --show determinism" in err
 
 
 def test_a_table_without_completions_cannot_show_determinism(tmp_path):
@@ -349,7 +349,7 @@ def test_run_widths_of_a_table(tmp_path, howsure):
     (tmp_path / "t.csv").write_text("\n".join(["model,question,generation,score", *rows]))
     table = hs.run_widths(tmp_path / "t.csv", goal=0.5)
     assert table["n_runs"].tolist() == [2, 3, 4]
-    code, out, _ = howsure("repeats", str(tmp_path / "t.csv"), "--widths", "--goal", "0.5")
+    code, out, _ = howsure("repeats", str(tmp_path / "t.csv"), "--show", "widths", "--goal", "0.5")
     assert code == 0
     assert "is_narrow" in out
     with pytest.raises(InputError, match="goal"):

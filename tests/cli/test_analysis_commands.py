@@ -602,6 +602,6 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
 def test_pairs_without_a_common_question_are_no_table_of_dashes(howsure, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("model,question,score\n" + "".join(f"{m},{m}{q},{q % 2}\n" for m in "abc" for q in range(9)))
-    code, out, err = howsure("pairs", table)
+    code, out, err = howsure("compare", table)
     assert (code, out) == (2, "")
     assert "no two models have a question in common" in err

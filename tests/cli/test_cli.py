@@ -34,11 +34,8 @@ COLUMNS = {  # the columns that product.md promises
     "n_missing note",
     "compare": "benchmark model_a model_b n_questions score_a score_b difference se low high z p_value se_total se_data "
     "se_prediction detectable note",
-    "pairs": "benchmark model_a model_b n_questions score_a score_b difference se low high z p_value se_total se_data "
-    "se_prediction detectable p_holm q_bh disagreement correlation p_sign note",
     "rank": "benchmark model score rank rank_low rank_high p_best note",
     "repeats": "benchmark model n_runs mean sd best worst low high n_future method drift_p note",
-    "combine": "benchmark z weight note",
     "plan": "n_questions n_variants n_generations se se_low se_high detectable calls tokens cost note",
 }
 
@@ -53,7 +50,6 @@ def table(tmp_path):
 def arguments_of(command, table):
     more = {
         "compare": ["--a", "big", "--b", "small"],
-        "combine": ["--a", "big", "--b", "small"],
         "plan": ["--detect", "0.3"],
     }
     return [command, table, *more.get(command, [])]
@@ -92,8 +88,8 @@ def test_tables_for_a_person_and_what_is_not_known(howsure, table):
     _, out, _ = howsure("score", table, "--claim", "these-questions", "--level", "0.9", "--method", "plugin")
     assert "claim these-questions" in out
     assert "level 0.9" in out
-    _, out, _ = howsure("pairs", table, "--format", "json")
-    assert json.loads(out)[0]["p_sign"] is None  # two generations: no sign test
+    _, out, _ = howsure("compare", table, "--a", "big", "--b", "big", "--format", "json")
+    assert json.loads(out)[0]["detectable"] is None  # no variation was seen
 
 
 def test_clusters_of_a_table(howsure, tmp_path):
@@ -107,7 +103,7 @@ def test_clusters_of_a_table(howsure, tmp_path):
     assert a["se"] == pytest.approx((1 / (1 / 2) + 2 * 0.25 / (3 / 4)) ** 0.5 / 4)
     assert a["df"] == pytest.approx(1.8)
     assert "questions in clusters" in a["note"]
-    _, out, _ = howsure("pairs", str(path), "--cluster", "topic", "--format", "json")
+    _, out, _ = howsure("compare", str(path), "--cluster", "topic", "--format", "json")
     # differences 1, 0, 0, -1 off their mean 0: x +1, y 0, z -1
     assert json.loads(out)[0]["se"] == pytest.approx((1 / (1 / 2) + 1 / (3 / 4)) ** 0.5 / 4)
 
@@ -116,7 +112,7 @@ def test_repeats_take_each_generation_and_each_file_as_a_run(howsure, table, tmp
     _, out, _ = howsure("repeats", table, "--format", "json", "--future", "1")
     [big] = [row for row in json.loads(out) if row["model"] == "big"]
     assert (big["n_runs"], big["n_future"], big["best"], big["worst"]) == (2, 1, 1, pytest.approx(2 / 3))
-    _, out, _ = howsure("repeats", table, "--format", "json", "--each")
+    _, out, _ = howsure("repeats", table, "--format", "json", "--show", "runs")
     means = [row["mean"] for row in json.loads(out) if row["model"] == "big"]
     assert means == pytest.approx([2 / 3, 1])
     whole = tmp_path / "third.csv"
@@ -134,7 +130,7 @@ def test_combine_by_given_weights(howsure, tmp_path):
     chance = {("one", "a"): 0.7, ("one", "bb"): 0.4, ("two", "a"): 0.6, ("two", "bb"): 0.5}
     lines = [f"{b},{m},{q},{int(rng.random() < p)}" for (b, m), p in chance.items() for q in range(40)]
     path.write_text("benchmark,model,question,score\n" + "\n".join(lines))
-    asked = ["combine", str(path), "--a", "a", "--b", "bb", "--format", "json"]
+    asked = ["compare", str(path), "--a", "a", "--b", "bb", "--format", "json"]
     one, two, both = json.loads(howsure(*asked, "--weight", "one=3", "--weight", "two=1")[1])
     assert one["weight"] == pytest.approx(3 * two["weight"])
     assert both["z"] == pytest.approx((3 * one["z"] + two["z"]) / 10**0.5)
@@ -186,7 +182,7 @@ WRONG = {
     "an unknown claim": (["score", "TABLE", "--claim", "all"], "'all' is not one of 'new-questions'"),
     "a level out of range": (["score", "TABLE", "--level", "95"], "level is 95; did you mean 0.95?"),
     "a method that is not there": (["score", "TABLE", "--method", "wald"], "'wald' is not one of"),
-    "a weight that is no number": (["combine", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
+    "a weight that is no number": (["compare", "TABLE", "--a", "big", "--b", "small", "--weight", "b=much"], "write BENCHMARK=NUMBER"),
     "nothing to plan from": (["plan", "--detect", "0.1"], "give the results of a pilot, --accuracy, or --like BENCHMARK"),
     "no such assurance": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "1"], "assurance is 1.0; allowed: from"),
     "no assurance at all": (["plan", "--accuracy", ".5", "--detect", ".1", "--assurance", "x"], "'x' is not a number"),
@@ -205,7 +201,7 @@ WRONG = {
     "a question without prompts": (["run", "exp.yaml", "--question", "q"], "add --show-prompts N"),
     "phrasings by two models": (["init", "new.toml", "--paraphrase", "open", "--model", "a", "--model", "b"], "with one --model"),
     "a judge of no phrasings": (["init", "new.yaml", "--judge", "a"], "add --paraphrase"),
-    "a command that moved": (["doctor", "exp.yaml"], "howsure doctor is now howsure run EXPERIMENT --check"),
+    "a command that moved": (["doctor", "exp.yaml"], "howsure run does what howsure doctor did: howsure run --help"),
     "two columns that are not there": (["score", "odd.csv"], "name it with --columns score=COLUMN"),
     "questions without answers of models": (["rescore", "ask.jsonl", "--scorer", "choice", "-o", "new"], "howsure init writes the experiment: howsure init --benchmark ask.jsonl"),
 }  # fmt: skip
@@ -226,18 +222,19 @@ def test_the_command_alone_prints_its_help(howsure):
     assert len(err.splitlines()) > 30
 
 
-@pytest.mark.parametrize("command", ["compare", "combine", "providers"])
-def test_a_model_that_is_not_named_is_asked_for_by_the_names_that_there_are(howsure, table, tmp_path, command):
-    assert howsure(command, table) == (2, "", "howsure: --a and --b are missing; give --a big --b small\n")
-    assert howsure(command, table, "--a", "small")[2] == "howsure: --b is missing; give --a small --b big\n"
-    assert "--a is missing; name two of the models" in howsure(command, table, "--b", "nope")[2]
+def test_a_model_that_is_not_named_is_asked_for_by_the_names_that_there_are(howsure, table, tmp_path):
+    assert howsure("compare", table, "--a", "small")[2] == "howsure: --b is missing; give --a small --b big\n"
+    assert "--a is missing; name two of the models" in howsure("compare", table, "--b", "nope")[2]
     third = tmp_path / "third.csv"
     third.write_text(TABLE + "b,two words,q1,1,1\n")
-    assert howsure(command, third)[2].endswith("with howsure pairs: big, small, 'two words'\n")
+    code, _, err = howsure("compare", third, "--a", "big")
+    assert (code, err) == (
+        2,
+        "howsure: --b is missing; name two of the models, or none to see all pairs: small, 'two words'\n",
+    )
     alone = tmp_path / "alone.csv"
     alone.write_text("model,question,score\nm,1,1\nm,2,0\n")
-    other = ": --other PATH reads those at the other provider" if command == "providers" else ""
-    assert howsure(command, alone)[2].endswith(f"two models are compared, and the results have m alone{other}\n")
+    assert "the results have m alone: give the path of another run too" in howsure("compare", alone)[2]
 
 
 def test_plan_names_the_options_that_are_its_goals(howsure, table):
@@ -254,7 +251,7 @@ def test_a_model_and_itself_have_the_error_of_two_runs_and_a_line_says_so(howsur
     code, _, err = howsure("compare", table, "--a", "big", "--b", "big")
     assert (code, err.count("\n")) == (0, 1)
     assert "big is compared with itself: the difference is 0" in err
-    assert "howsure providers --other" in err
+    assert "howsure compare PATH PATH" in err
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -315,13 +312,13 @@ def test_run_then_score_compare_pairs_report_and_more_generations(howsure, tmp_p
         "simulated/small:greedy": 100,
         "simulated/medium:greedy": 100,
     }
-    assert len(json.loads(howsure("pairs", str(tmp_path / "two"), "--format", "json")[1])) == 6
+    assert len(json.loads(howsure("compare", str(tmp_path / "two"), "--format", "json")[1])) == 6
     code, _, err = howsure("report", str(tmp_path / "two"), "--no-static", "-o", str(tmp_path / "r.html"))
     assert (code, err) == (0, "")
 
 
 def test_a_pipe_that_closes_is_no_error(table):
-    command = f"{sys.executable} -m howsure pairs {table} --format csv | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m howsure compare {table} --format csv | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
 

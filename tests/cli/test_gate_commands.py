@@ -241,9 +241,9 @@ def test_no_benchmark_is_imported_to_compare_tables(tables):
 
 
 def test_the_baseline_against_itself(howsure, tables):
-    code, out, _ = howsure("gate", tables["base"], "--self-test", "--splits", 10, "--format", "json")
+    code, out, _ = howsure("gate", tables["base"], "--self-test", "--format", "json")
     assert code == 0
-    assert json.loads(out)[0]["n_splits"] == 10
+    assert json.loads(out)[0]["n_splits"] == 1000
 
 
 def test_the_questions_are_followed_by_the_verdict(howsure, tables):
@@ -272,7 +272,7 @@ def test_self_test_of_the_model_that_is_named(howsure, tables):
     rows = tables["base"].read_text().splitlines()
     table.write_text("\n".join([*rows, *(row.replace(",m,", ",other,") for row in rows[1:])]) + "\n")
     for option in ("--a", "--b"):
-        code, out, _ = howsure("gate", table, option, "other", "--self-test", "--splits", 3, "--format", "json")
+        code, out, _ = howsure("gate", table, option, "other", "--self-test", "--format", "json")
         assert (code, [row["model"] for row in json.loads(out)]) == (0, ["other"])
 
 

@@ -117,7 +117,7 @@ def test_rejected_questions_are_left_out_of_everything(howsure, tmp_path):
     assert [(one["code"], one["where"], one["n"]) for one in json.loads(err)["notes"]] == [
         ("questions-excluded", "t", 2)
     ]
-    assert json.loads(howsure("pairs", table, "--exclude", verdicts, "--format", "json")[1])[0]["n_questions"] == 4
+    assert json.loads(howsure("compare", table, "--exclude", verdicts, "--format", "json")[1])[0]["n_questions"] == 4
     variants = json.loads(howsure("variants", table, "--exclude", verdicts, "--format", "json")[1])
     assert {row["n_variants"] for row in variants} == {2}
     code, out, _ = howsure("repeats", table, "--exclude", verdicts)

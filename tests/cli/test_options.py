@@ -128,7 +128,7 @@ def test_benchmark_selects_in_every_command(howsure, tmp_path):
     assert len(json.loads(both)) == 4
     _, out, _ = howsure("compare", tmp_path / "t.csv", "--a", "m", "--b", "n", "--benchmark", "y", "--format", "json")
     assert [(row["benchmark"], row["difference"]) for row in json.loads(out)] == [("y", -1)]
-    code, out, err = howsure("pairs", tmp_path / "t.csv", "--benchmark", "gsm8k")
+    code, out, err = howsure("compare", tmp_path / "t.csv", "--benchmark", "gsm8k")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "unknown benchmark 'gsm8k'" in err
     assert "--as-benchmark" in err
@@ -139,7 +139,9 @@ def test_benchmark_selects_in_every_command(howsure, tmp_path):
     )
     texts = "".join(f"{b},m,q{q},{k},x{k if b == 'x' else 1},1\n" for b in "xy" for q in range(3) for k in (1, 2))
     (tmp_path / "texts.csv").write_text("benchmark,model,question,generation,completion,score\n" + texts)
-    _, out, _ = howsure("repeats", tmp_path / "texts.csv", "--determinism", "--benchmark", "y", "--format", "json")
+    _, out, _ = howsure(
+        "repeats", tmp_path / "texts.csv", "--show", "determinism", "--benchmark", "y", "--format", "json"
+    )
     assert [row["benchmark"] for row in json.loads(out)] == ["y"]
     code, _, err = howsure("convert", tmp_path / "t.csv", "-o", tmp_path / "run", "--benchmark", "x")
     assert (code, "--as-benchmark" in err) == (2, True)
@@ -151,21 +153,21 @@ PAIR = ("--a", MODELS[0], "--b", MODELS[7])
 MAIN = {  # what each command is run for
     ("score",): "benchmark model score low high",
     ("compare", *PAIR): "benchmark difference low high",
-    ("pairs",): "benchmark model_a model_b difference low high",
+    ("compare",): "benchmark model_a model_b difference low high",
     ("rank",): "benchmark model score rank rank_low rank_high",
     ("repeats",): "benchmark model mean low high",
-    ("repeats", "--each"): "benchmark model run mean",
-    ("repeats", "--widths"): "benchmark model mean low high width",
-    ("combine", *PAIR): "benchmark difference se p_value",
+    ("repeats", "--show", "runs"): "benchmark model run mean",
+    ("repeats", "--show", "widths"): "benchmark model mean low high width",
+    ("compare", *PAIR, "--weight", "equal"): "benchmark difference se p_value",
     ("attempts",): "benchmark model measure k score low high",
     ("questions",): "benchmark question score difficulty",
     ("questions", "--by", "model"): "benchmark model question score low high",
     ("curve", "--order", ",".join(MODELS[:4])): "benchmark checkpoint score difference p_holm",
-    ("providers", *PAIR): "benchmark difference low high p_value",
+    ("compare", *PAIR, "--method", "stratified"): "benchmark difference low high p_value",
     ("gate", *PAIR, "--questions"): "benchmark question baseline candidate p_value",
     ("plan", *PAIR, "--detect", "0.1"): "benchmark n_questions n_generations se se_assured calls",
     ("plan", *PAIR, "--budget", "5000", "--questions", "900"): "benchmark n_questions n_generations se calls",
-    ("noise",): "benchmark se se_difference detectable",
+    ("plan", "--like", "all"): "benchmark se se_difference detectable",
     ("variants",): "benchmark model mean n_star var_question var_variant",
     ("variants", "--show", "moments"): "benchmark model mean low high",
     ("variants", "--show", "components"): "benchmark model component variance low high",
@@ -209,7 +211,7 @@ def test_no_table_loses_what_it_is_printed_for(howsure, long_names, monkeypatch,
     """By measuring lines and looking up columns, which stand in a header, above the table or once below it."""
     monkeypatch.setenv("COLUMNS", str(width))
     command, *more = arguments
-    _, out, err = howsure(command, *([] if command == "noise" else [long_names]), *more)
+    _, out, err = howsure(command, long_names, *more)
     assert out, err
     assert max(map(len, out.split("\n"))) <= width
     headers = [name for header, _ in split_tables(out) for name in header]
@@ -239,10 +241,11 @@ def test_different_models_and_benchmarks_stay_different_in_narrow_tables(howsure
 def test_models_with_one_name_stand_above_a_table_that_is_too_wide(howsure, long_names, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     _, out, _ = howsure("compare", long_names, *PAIR)
-    assert out.split("\n")[0] == f"model_a {MODELS[0]}, model_b {MODELS[7]}"
-    assert out.split("\n")[1].split()[:2] == ["benchmark", "score_a"]
+    lines = out.split("\n")
+    at = lines.index(f"model_a {MODELS[0]}, model_b {MODELS[7]}")
+    assert lines[at + 1].split()[:2] == ["benchmark", "score_a"]
     _, whole, _ = howsure("compare", long_names, *PAIR, "--format", "wide")
-    assert whole.split("\n")[0].split()[:3] == ["benchmark", "model_a", "model_b"]
+    assert next(split_tables(whole))[0][:3] == ["benchmark", "model_a", "model_b"]
 
 
 def test_a_column_that_is_named_twice_is_refused_with_the_way_that_works(howsure, tmp_path):

@@ -404,7 +404,7 @@ def make_table(folder: Path, rng: random.Random) -> list[str]:
         ["score"],
         ["score"],
         ["score", "--claim", "these-questions"],
-        ["pairs"],
+        ["compare"],
         ["variants"],
         ["repeats"],
         ["rank"],
@@ -484,7 +484,7 @@ def make_log(folder: Path, examples: list[Path], rng: random.Random) -> list[str
         if is_text and rng.random() < 0.5
         else damage_bytes(data, rng)
     )
-    return [rng.choice(["score", "score", "audit", "repeats", "pairs"]), str(place)]
+    return [rng.choice(["score", "score", "audit", "repeats", "compare"]), str(place)]
 
 
 # run folders

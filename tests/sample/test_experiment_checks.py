@@ -1,4 +1,4 @@
-"""`howsure doctor` against servers that misbehave in one way each: what each line says is what the server was told to do.
+"""`howsure run --check` against servers that misbehave in one way each: what each line says is what the server was told to do.
 
 Kind of truth: written by hand; the endpoint of helpers/endpoint.py knows what it was sent and what it refused.
 """

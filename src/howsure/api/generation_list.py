@@ -119,14 +119,14 @@ def show(
         Run folders, logs that keep completions, and tables with a column of completions; or what `howsure.read`
         returned for them.
     only
-        Kinds of generations: ``"correct"``, ``"in-between"``, ``"wrong"``, ``"unparsed"``, ``"unscored"``,
-        ``"failed"``; one or several. A score of 1 is correct, a score of 0 wrong. None shows all kinds.
+        Kinds of generations, by default all: ``"correct"`` (a score of 1), ``"in-between"``, ``"wrong"`` (of 0),
+        ``"unparsed"``, ``"unscored"``, ``"failed"``; one or several.
     benchmark, model, question, variant
-        Names to which the generations belong, one or several of each; None for all.
+        Only generations of this name; one or several.
     limit
         The largest number of generations; None for all, which have to fit in memory.
     seed
-        A number with which the generations are drawn at random; None takes the first ones.
+        A number with which the generations are drawn at random; by default the first ones are taken.
     prompts
         Whether the prompts are shown, too.
     full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -227,7 +228,8 @@ def compare(
         nothing to do with each other, with the paired comparison beside it: for models that answered different
         questions, or to show what pairing is worth.
     calibrate, calibration
-        People's labels of completions that a judge scored, as for `score`: the difference that people would have found.
+        People's labels of completions that a judge scored, as for `howsure.score`: the difference that people would
+        have found.
     average
         As for `score`: the difference of the means over the benchmarks, or subjects, that have both models.
 
@@ -305,6 +307,49 @@ def compare(
         return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=method)
 
     return _for_each(both, compare_borrowed)
+
+
+def describe_comparison(result: Results) -> list[str]:
+    """Return a sentence on each comparison of two models: which is better, by how much, and whether the data show it.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1]] * 20, [[0]] * 16 + [[1]] * 4]
+    >>> cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(20)], scores)
+    >>> describe_comparison(hs.compare(cells, "b", "a"))
+    ['a is better than b on sums: +0.800 (95 % interval 0.509 to 0.945, p < .001)']
+    """
+    lines: list[str] = []
+    for part in result.parts:
+        columns, level = part.columns(), getattr(part, "level", math.nan)
+        if "p_value" in columns and "model_a" in columns:
+            names = ("benchmark", "model_a", "model_b", "difference", "low", "high", "p_value")
+            verdicts = columns["verdict"].tolist() if "verdict" in columns else [""] * len(part)
+            rows = zip(*(columns[name].tolist() for name in names), verdicts, strict=True)
+            lines += [_describe_pair(*row, level=level) for row in rows]
+    return lines
+
+
+def _describe_pair(
+    benchmark: str, a: str, b: str, difference: float, low: float, high: float, p: float, verdict: str, *, level: float
+) -> str:
+    """Return the sentence on one comparison."""
+    if difference < 0:
+        a, b, difference, low, high = b, a, -difference, -high, -low
+    numbers = f"{difference:+.3f} ({100 * level:g} % interval {low:.3f} to {high:.3f}, {_format_p(p)})"
+    if math.isnan(difference) or math.isnan(p):
+        return f"no test of {a} and {b} is possible on {benchmark}"
+    if verdict == "undecided":
+        return f"unread answers decide whether {a} or {b} is better on {benchmark}: {numbers} as scored"
+    if p < 1 - level:
+        return f"{a} is better than {b} on {benchmark}: {numbers}"
+    return f"{a} and {b} cannot be told apart on {benchmark}: {numbers}"
+
+
+def _format_p(p: float) -> str:
+    """Return a p-value with three decimals."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
 def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:

@@ -116,7 +116,7 @@ def curve(
         what = "no two labels differ in one number alone" if order is None else "no benchmark has two of them; it has"
         remedy = (
             "checkpoints have labels such as m-step100 and m-step2000, or are named in their order: "
-            "--order FIRST,SECOND,...; howsure pairs compares other models"
+            "--order FIRST,SECOND,...; howsure compare compares other models"
         )
         raise InputError(f"{what}: {list_first(models)}", where="curve", remedy=remedy)
     if others:

@@ -1,8 +1,8 @@
 """The command `howsure`: each command parses its options, calls a public function, and prints the result.
 
 ==================  ==============================================================
-analysis_commands   score, compare, pairs, rank, repeats, combine, variants, audit, show
-question_commands   attempts, questions, greedy, curve, providers
+analysis_commands   score, compare, rank, repeats, variants, audit, show
+question_commands   attempts, questions, curve
 gate_commands       gate
 setup_commands      init, explain
 sampling_commands   plan, run, benchmarks
@@ -103,14 +103,13 @@ def _discard_output() -> None:
         os.close(null)
 
 
-#: What removed commands are now.
+#: Removed commands by the command that does their work now.
 _REMOVED = {
-    "doctor": "howsure run EXPERIMENT --check",
-    "prompts": "howsure run EXPERIMENT --show-prompts N",
-    "paraphrase": "howsure init FILE.toml --paraphrase FILE|SPACE",
-    "noise": "howsure plan --like NAME|all",
-    "skill": "howsure explain agents",
-    "completion": 'eval "$(_HOWSURE_COMPLETE=bash_source howsure)"',
+    "compare": "pairs combine providers greedy",
+    "run": "doctor prompts",
+    "init": "paraphrase",
+    "plan": "noise",
+    "explain": "skill completion",
 }
 
 
@@ -121,8 +120,9 @@ class _CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command and its arguments; raise UsageError where click would take the last of several values."""
-        if not ctx.resilient_parsing and (new := _REMOVED.get(args[0])):
-            raise click.UsageError(f"howsure {args[0]} is now {new}", ctx)
+        for new, removed in _REMOVED.items():
+            if args[0] in removed.split() and not ctx.resilient_parsing:
+                raise click.UsageError(f"howsure {new} does what howsure {args[0]} did: howsure {new} --help", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is None or ctx.resilient_parsing:
             return name, command, rest
@@ -151,15 +151,11 @@ for command in (
     sampling_commands.run,
     analysis_commands.score,
     analysis_commands.compare,
-    analysis_commands.pairs,
     analysis_commands.rank,
     analysis_commands.repeats,
     analysis_commands.variants,
-    analysis_commands.combine,
     question_commands.attempts,
-    question_commands.greedy,
     question_commands.curve,
-    question_commands.providers,
     question_commands.questions,
     sampling_commands.plan,
     gate_commands.gate,

@@ -1,8 +1,9 @@
-"""Define commands on results: score, compare, pairs, rank, repeats, combine, variants, audit, show."""
+"""Define commands on results: score, compare, rank, repeats, variants, audit, show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,24 +18,32 @@ from howsure.api.choices import (
     PromptView,
 )
 from howsure.cli.declared import DeclaredCommand, DeclaredValue
+from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
     CommandInputs,
     add_borrow,
     add_format,
     add_reading,
-    add_two_models,
+    build_models_error,
     complete_models,
     fit_sentences,
     follow_files,
     parse_columns,
     print_result,
+    refuse_options,
 )
 from howsure.errors import InputError
+from howsure.safe_text import escape_control_characters
 from howsure.stats.core.claims import (
     ANSWER_SET_RULES,
+    CLAIM_TEXTS,
+    DIFFERENCE_METHODS,
+    PROVIDER_METHODS,
     WEIGHT_RULES,
     AnswerSetRule,
     ConsistencyMethod,
+    DifferenceMethod,
+    ProviderMethod,
     check_choice,
 )
 
@@ -80,36 +89,139 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
 @add_reading(cluster=True)
 @add_borrow
 @add_format
-@add_two_models
-def compare(inputs: CommandInputs, form: OutputFormat, *, a: str, b: str, **options: DeclaredValue) -> None:
-    """Compare two models, paired by question."""
+@click.option("--a", metavar="MODEL", shell_complete=complete_models, help="One model; differences are a - b.")
+@click.option("--b", metavar="MODEL", shell_complete=complete_models, help="The other model.")
+@click.option(
+    "--method",
+    type=click.Choice([*DIFFERENCE_METHODS, *PROVIDER_METHODS]),
+    help="How the interval is computed; default: adjusted-t, Student's t after two pseudo-questions. t and clt: "
+    "without them. tango: for one generation per question scored 0 or 1. "
+    "Of one model in two places, on these very questions: stratified, run-means (as published) or welch.",
+)
+@click.option(
+    "--weight",
+    "weights",
+    multiple=True,
+    metavar="NAME|BENCHMARK=W",
+    help="Print the test over all benchmarks alone: precision (the default), equal, questions, mean-score (tests the "
+    "difference of the mean scores), or a number for each.",
+)
+@click.option("--greedy", is_flag=True, help="Compare the sampled generations of each model NAME with NAME:greedy.")
+def compare(
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    a: str | None,
+    b: str | None,
+    method: DifferenceMethod | ProviderMethod | None,
+    weights: Sequence[str],
+    greedy: bool,
+    **options: DeclaredValue,
+) -> None:
+    """Compare models, paired by question.
+
+    Two paths with a model each, or two models of one path, need no names: BASE NEW says how NEW differs from BASE, and
+    NAME=PATH labels a path. Of more than two models all pairs are compared, with adjusted p-values. Of one model at two
+    paths, such as at two providers, it is tested whether it scores the same on these very questions (--method
+    stratified, which two tables need). Several benchmarks are also tested together.
+    """
     import howsure as hs
 
-    print_result(hs.compare(inputs.results, a, b, **options), form)
-    if options["calibrate"] is not None:
-        _print_labels(inputs, options["calibrate"], options["level"], form)
-    elif form in TEXT_FORMATS:
-        from howsure.api.judged_results import describe_positions
+    if greedy:
+        refuse_options("--greedy", "level")
+        print_result(hs.greedy(inputs.results, level=options["level"]), form)
+        return
+    places = _find_places(inputs, a, b, is_named=a is not None or method in PROVIDER_METHODS)
+    if not places and a is None and b is None and len(inputs.models) == 2:
+        a, b = _order_models(inputs)
+    if places or method in PROVIDER_METHODS:
+        mode = "one model in two places" if places else f"--method {method}"
+        refuse_options(mode, "a", "b", "method", "level")
+        method = check_choice("method of one model in two places", method or "stratified", PROVIDER_METHODS)
+        other, first = places or (None, inputs)
+        second = None if other is None else other.results
+        print_result(hs.providers(first.results, a, b, other=second, level=options["level"], method=method), form)
+    elif a is None and b is None and len(inputs.models) > 2:
+        refuse_options("more than two models", *PAIRS_OPTIONS, remedy="name two of them with --a and --b")
+        _print_pairs(inputs, form, options | {"method": method})
+    elif a is None or b is None:
+        raise build_models_error(inputs, a, b)
+    else:
+        _print_comparison(inputs, form, a, b, weights, options | {"method": method})
 
-        for line in describe_positions(inputs.results):
-            print(line)
+
+def _find_places(inputs: CommandInputs, a: str | None, b: str | None, *, is_named: bool) -> list[CommandInputs]:
+    """Return the inputs of each of two paths where one model is at both; none elsewhere.
+
+    Unless the test or the model `is_named`, the two are read together first, which refuses what may be two models.
+    """
+    if len(inputs.paths) != 2 or b not in {None, a}:
+        return []
+    if not is_named and len(inputs.models) > 1:  # two files that are called alike may be two models by their folders
+        return []
+    sides = [replace(inputs, paths=[path]) for path in inputs.paths]
+    models = [{*side.models} for side in sides]
+    return sides if (a in models[0] & models[1] if a is not None else len(models[0] | models[1]) == 1) else []
 
 
-@click.command(cls=DeclaredCommand, of="pairs")
-@add_reading(cluster=True)
-@add_format
-def pairs(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
-    """Compare all pairs of models, with adjusted p-values."""
+def _order_models(inputs: CommandInputs) -> list[str]:
+    """Return the two models of the results as a and b: a is that of the second path, where each path has one."""
+    models = inputs.models
+    if len(inputs.paths) != 2:
+        return models
+    return models if replace(inputs, paths=inputs.paths[1:]).models == models[:1] else models[::-1]
+
+
+#: Options that comparisons of all pairs have.
+PAIRS_OPTIONS = ("claim", "level", "method")
+
+
+def _print_pairs(inputs: CommandInputs, form: OutputFormat, options: dict[str, DeclaredValue]) -> None:
+    """Print the comparisons of all pairs of models."""
     import howsure as hs
 
-    result = hs.pairs(inputs.results, **options)
+    chosen = {name: options[name] for name in PAIRS_OPTIONS}
+    result = hs.pairs(inputs.results, every_column=form != "table", **chosen)
     if len(result) and not any(result["n_questions"]):
         remedy = (
             "where programs name the same questions differently, convert each file with its own --columns "
             "question=FIELD, and read the folders together with --as-benchmark NAME"
         )
-        raise InputError("no two models have a question in common", where="pairs", remedy=remedy)
+        raise InputError("no two models have a question in common", where="compare", remedy=remedy)
     print_result(result, form)
+
+
+def _print_comparison(
+    inputs: CommandInputs, form: OutputFormat, a: str, b: str, weights: Sequence[str], options: dict[str, DeclaredValue]
+) -> None:
+    """Print the comparison of two models on each benchmark, and on all of them together."""
+    import howsure as hs
+
+    combined = {name: options[name] for name in ("claim", "method")}
+    if weights:
+        refuse_options("--weight", "a", "b", "weights", "claim", "method")
+        is_rule = len(weights) == 1 and "=" not in weights[0]
+        chosen = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _parse_weights(weights)
+        print_result(hs.combine(inputs.results, a, b, weights=chosen, **combined), form)
+        return
+    from howsure.api.model_scores import describe_comparison
+
+    result = hs.compare(inputs.results, a, b, **options)
+    flush_notes(as_json=form == "json")
+    if form in TEXT_FORMATS:
+        for line in describe_comparison(result):
+            print(fit_sentences(escape_control_characters(line), form))
+    print_result(result, form)
+    if options["calibrate"] is not None:
+        _print_labels(inputs, options["calibrate"], options["level"], form)
+    elif form in TEXT_FORMATS:
+        from howsure.api.judged_results import describe_positions
+
+        for line in (f"claim {options['claim']}: {CLAIM_TEXTS[options['claim']]}", *describe_positions(inputs.results)):
+            print(fit_sentences(line, form))
+        if len(result) > 1 and options["borrow"] is None and options["paired"] and a != b:
+            print("\nAll benchmarks together")
+            print_result(hs.combine(inputs.results, a, b, **combined), form)
 
 
 @click.command(cls=DeclaredCommand, of="rank")
@@ -125,20 +237,17 @@ def rank(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) ->
 @click.command(cls=DeclaredCommand, of="repeats run_widths", names={"n_future": "future"})
 @add_reading(cluster=True)
 @add_format
-@click.option("--each", is_flag=True, help="Print a row for each run instead, with the day on which it was made.")
-@click.option("--widths", is_flag=True, help="Print the interval after the first 2, 3, ... runs instead.")
 @click.option(
-    "--determinism",
-    is_flag=True,
-    help="Print instead how many questions got more than one distinct completion, as for repeats at temperature 0.",
+    "--show",
+    type=click.Choice(["runs", "widths", "determinism"]),
+    help="Print instead a row for each run, with its day; the interval after the first 2, 3, ... runs; or how many "
+    "questions got more than one distinct completion, as for repeats at temperature 0.",
 )
 def repeats(
     inputs: CommandInputs,
     form: OutputFormat,
     *,
-    each: bool,
-    widths: bool,
-    determinism: bool,
+    show: str | None,
     n_future: float | None,
     goal: float,
     **options: DeclaredValue,
@@ -151,47 +260,20 @@ def repeats(
     """
     import howsure as hs
 
-    if sum((each, widths, determinism)) > 1:
-        raise InputError("several of --each, --widths and --determinism", remedy="keep one of them")
-    if (widths or determinism) and n_future is not None:
-        remedy = "leave out --future, or --widths and --determinism"
-        raise InputError("--future is of the prediction of runs", remedy=remedy)
-    if determinism:
+    if show == "determinism":
+        refuse_options("--show determinism", "level")
         result = hs.determinism(inputs.results, level=options["level"])
-    elif widths:
+    elif show == "widths":
+        refuse_options("--show widths", "level", "method", "goal")
         result = hs.run_widths(inputs.results, goal=goal, **options)
     else:
         result = hs.repeats(inputs.results, n_future=n_future, **options)
-    print_result(result.of("runs") if each else result, form)
-    if form in TEXT_FORMATS and not (each or determinism or widths):
+    print_result(result.of("runs") if show == "runs" else result, form)
+    if form in TEXT_FORMATS and show is None:
         from howsure.api.judged_results import measure_repeated_verdicts
 
         if noise := measure_repeated_verdicts(inputs.results, level=options["level"]):
             print(f"\nVerdicts of the judge, repeated\n{noise}")
-
-
-@click.command(cls=DeclaredCommand, of="combine")
-@add_reading(cluster=True)
-@add_format
-@add_two_models
-@click.option(
-    "--weight",
-    "weights",
-    multiple=True,
-    metavar="NAME|BENCHMARK=W",
-    default=["precision"],
-    show_default=True,
-    help="precision, equal, questions, or a number for each.",
-)
-def combine(
-    inputs: CommandInputs, form: OutputFormat, *, a: str, b: str, weights: Sequence[str], **options: DeclaredValue
-) -> None:
-    """Compare two models on several benchmarks at once."""
-    import howsure as hs
-
-    is_rule = len(weights) == 1 and "=" not in weights[0]
-    chosen = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _parse_weights(weights)
-    print_result(hs.combine(inputs.results, a, b, weights=chosen, **options), form)
 
 
 def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
@@ -348,27 +430,14 @@ def audit(
 _DEFAULT_LIMIT = 20
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="show", omit="limit")
 @click.argument("paths", nargs=-1, required=True)
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="KIND",
-    help="correct (a score of 1), in-between, wrong (of 0), unparsed, unscored or failed; several can be given.",
-)
-@click.option("--benchmark", multiple=True, help="Show generations of this benchmark.")
-@click.option("--model", multiple=True, help="Show generations of this model.")
-@click.option("--question", multiple=True, help="Show generations of this question.")
-@click.option("--variant", multiple=True, help="Show generations of this prompt variant.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
     help=f"Show at most N; default: {_DEFAULT_LIMIT}, and all with --format jsonl.",
 )
-@click.option("--seed", type=int, metavar="S", help="Draw the N at random, with this seed, and not the first ones.")
-@click.option("--prompts", is_flag=True, help="Show the prompts, too.")
-@click.option("--full", is_flag=True, help="Print long completions whole.")
 @click.option(
     "--columns", multiple=True, metavar="NAME=COLUMN", help="Column of a table, or field of a log, that holds NAME."
 )

@@ -175,6 +175,8 @@ def _make_option(parameter: Parameter, option: str | None) -> click.Option:
     shared: dict[str, Any] = {"help": text, "default": default, "show_default": default is not None}
     if values := _list_values(kind):
         shared["type"] = click.Choice(values)
+    elif kind == "Names":
+        shared = {"help": text, "multiple": True, "metavar": "NAME"}
     elif "Sequence[int]" in types or "Sequence[float]" in types:
         number = int if "Sequence[int]" in types else float
         shared |= {"callback": functools.partial(_split_numbers, number), "metavar": "N,N,..."}

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from howsure.api.choices import (
-    CONVERSION_TARGETS,
     TEXT_FORMATS,
     ConversionTarget,
     OutputFormat,
@@ -31,7 +30,6 @@ from howsure.cli.options import (
 )
 from howsure.errors import InputError
 from howsure.rows.mapping import Shape
-from howsure.store.scorer_files import OWN_SCORES, split_name
 
 
 @click.command(
@@ -116,19 +114,11 @@ def preview(
         )
 
 
-@click.command()
+@click.command(cls=DeclaredCommand, of="convert")
 @add_reading(cluster=True)
 @add_format
 @click.option("-o", "--output", type=PATH, required=True, help="A folder, or file, that does not exist yet.")
-@click.option(
-    "--to",
-    "target",
-    type=click.Choice(CONVERSION_TARGETS),
-    help="run: a run folder with all texts, of any logs; eval-arena: counts as JSON lines; parquet, csv: a tidy table "
-    "of a run folder; dataset: a folder for the Hugging Face hub, of a run folder. Default: a table where the output "
-    "ends in .parquet or .csv, else a run folder.",
-)
-def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | None, form: OutputFormat) -> None:
+def convert(inputs: CommandInputs, output: Path, *, to: ConversionTarget | None, form: OutputFormat) -> None:
     """Convert logs, tables and run folders to other forms."""
     import howsure as hs
 
@@ -140,7 +130,7 @@ def convert(inputs: CommandInputs, output: Path, *, target: ConversionTarget | N
         raise InputError("--exclude: a conversion keeps every question", remedy=remedy)
     if inputs.generations:
         raise InputError("--generations: a conversion keeps every generation", remedy=remedy)
-    print_result(hs.convert(inputs.results, output, target), form)
+    print_result(hs.convert(inputs.results, output, to), form)
     if form in TEXT_FORMATS:
         print(output)
 
@@ -191,6 +181,7 @@ def rescore(
     run's own benchmark, after its rules were fixed.
     """
     from howsure.export import conversion
+    from howsure.store.scorer_files import OWN_SCORES, split_name
 
     if judge is not None and (scorer is not None or unparsed_by is not None):
         remedy = "such as --judge judge.yaml, or --scorer numeric with or without --unparsed-by judge.yaml"

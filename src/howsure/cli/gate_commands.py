@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     help="Print the questions that are right less often than before, those with the smallest p-value first.",
 )
 @click.option("--self-test", is_flag=True, help="Count how often halves of the baseline's own generations fail.")
-@click.option("--splits", type=click.IntRange(min=1), default=1000, show_default=True, help="Splits of --self-test.")
 def gate(
     inputs: CommandInputs,
     form: OutputFormat,
@@ -74,7 +73,6 @@ def gate(
     junit: Path | None,
     list_questions: bool,
     self_test: bool,
-    splits: int,
 ) -> None:
     """Decide whether a candidate is worse than a baseline.
 
@@ -91,9 +89,7 @@ def gate(
     candidate, old = _divide(inputs, baseline, a, b, at_least, self_test=self_test)
     if self_test:
         data, label = (old or candidate).results, b if b is not None or old is not None else a
-        print_result(
-            hs.measure_false_alarms(data, b=label, margin=margin, alpha=alpha, claim=claim, splits=splits), form
-        )
+        print_result(hs.measure_false_alarms(data, b=label, margin=margin, alpha=alpha, claim=claim), form)
         return
 
     if str(markdown) == "-" and form not in TEXT_FORMATS:

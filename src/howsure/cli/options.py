@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
 from howsure.cli.declared import PATH, ReadingOption
@@ -218,6 +219,11 @@ class CommandInputs:
         results = read(self.paths, map=self.table_map or None, **options)
         return open_results(results, self.exclude)
 
+    @property
+    def models(self) -> list[str]:
+        """Return the models of the results."""
+        return list(dict.fromkeys(model for cells in self.results.cells() for model in cells.models))
+
     def read_reference(self, paths: Sequence[str]) -> list[Cells]:
         """Return the cells at other paths, read with the same options but without clusters."""
         reference = CommandInputs(
@@ -397,39 +403,33 @@ def add_borrow(command: Command) -> Command:
     return option(read_and_call)
 
 
-def add_two_models(command: Command) -> Command:
-    """Add --a and --b, read behind PATHS: where one is missing, the error names the models of the results."""
+def refuse_options(mode: str, *allowed: str, remedy: str = "leave one of them out") -> None:
+    """Raise InputError for an option on the command line that a mode of the command does not use.
 
-    @functools.wraps(command)
-    def check_and_call(inputs: CommandInputs, *, a: str | None, b: str | None, **options: object) -> None:
-        if a is None or b is None:
-            raise build_models_error(inputs, a, b)
-        command(inputs, a=a, b=b, **options)
-
-    option_a = click.option("--a", metavar="MODEL", shell_complete=complete_models, help="One model. Needed.")
-    option_b = click.option(
-        "--b", metavar="MODEL", shell_complete=complete_models, help="The other model; differences are a - b. Needed."
-    )
-    return option_a(option_b(check_and_call))
-
-
-def build_models_error(inputs: CommandInputs, a: str | None, b: str | None, *, alone: str = "") -> InputError:
-    """Return the error of a command whose two models are not both named; the remedy has those that there are.
-
-    `alone` is what to do where there is one model alone.
+    Options on how PATHS are read, and how the result is printed, are used by every mode.
     """
-    models = list(dict.fromkeys(model for cells in inputs.results.cells() for model in cells.models))
+    context = click.get_current_context()
+    used = {*allowed, "form", "verbose", mode.removeprefix("--").partition(" ")[0]}
+    for one in context.command.params:
+        is_given = context.get_parameter_source(one.name or "") == ParameterSource.COMMANDLINE
+        if is_given and one.name not in used and isinstance(one, click.Option) and not isinstance(one, ReadingOption):
+            raise InputError(f"{max(one.opts, key=len)} with {mode}", remedy=remedy)
+
+
+def build_models_error(inputs: CommandInputs, a: str | None, b: str | None) -> InputError:
+    """Return the error of a command whose two models are not both named; the remedy has those that there are."""
+    models = inputs.models
     absent = [f"--{name}" for name, model in (("a", a), ("b", b)) if model is None]
     others = [shlex.quote(model) for model in models if model not in {a, b}]
     if len(models) < 2:
         remedy = f"two models are compared, and the results have {shlex.quote(models[0]) if models else 'none'} alone"
-        remedy += f": {alone}" if alone else ""
+        remedy += ": give the path of another run too"
     elif len(models) == 2 and len(others) == len(absent):
         names = iter(others)
         remedy = f"give --a {shlex.quote(a) if a else next(names)} --b {shlex.quote(b) if b else next(names)}"
     else:
         listed = ", ".join(others[:_MOST_MODELS]) + (f", ... ({len(others)} in all)" * (len(others) > _MOST_MODELS))
-        remedy = f"name two of the models, or see all pairs with howsure pairs: {listed}"
+        remedy = f"name two of the models, or none to see all pairs: {listed}"
     verb = "are" if len(absent) > 1 else "is"
     return InputError(f"{' and '.join(absent)} {verb} missing", remedy=remedy)
 

@@ -1,9 +1,6 @@
-"""Define commands on attempts, questions, checkpoints and providers: attempts, questions, greedy, curve, providers."""
+"""Define commands on attempts, questions and checkpoints: attempts, questions, curve."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import replace
 
 import click
 
@@ -13,14 +10,13 @@ from howsure.cli.options import (
     CommandInputs,
     add_format,
     add_reading,
-    build_models_error,
     fit_sentences,
     print_result,
+    refuse_options,
 )
 from howsure.errors import InputError
 from howsure.stats.core.claims import (
     BETA_ROWS,
-    QUESTION_ROWS,
     BetaRows,
     QuestionRows,
 )
@@ -39,7 +35,7 @@ def attempts(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue
     print_result(hs.attempts(inputs.results, **options), form)
 
 
-@click.command(cls=DeclaredCommand, of="questions beta_fits")
+@click.command(cls=DeclaredCommand, of="questions beta_fits", omit="edges")
 @add_reading()
 @add_format
 @click.option(
@@ -55,7 +51,6 @@ def questions(
     beta: BetaRows | None,
     by: QuestionRows,
     zero: bool,
-    edges: Sequence[float] | None,
     **options: DeclaredValue,
 ) -> None:
     """Describe each question: how hard it is, and how it separates models.
@@ -65,31 +60,13 @@ def questions(
     """
     import howsure as hs
 
-    if beta is None:
-        if zero or edges is not None:
-            raise InputError("--zero" if zero else "--edges", remedy="add --beta score, whose fits it is about")
-        return print_result(hs.questions(inputs.results, by=by, **options), form)
-    if by != QUESTION_ROWS[0]:
-        raise InputError(f"--by {by} with --beta {beta}", remedy="leave one of them out: they print different tables")
-    if edges is None:
-        return print_result(hs.beta_fits(inputs.results, by=beta, zero=zero), form)
-    if beta == "model":
-        raise InputError("--edges with --beta model", remedy="write --beta score, or leave --edges out")
-    return print_result(hs.beta_fits(inputs.results, by=beta, zero=zero, edges=edges), form)
-
-
-@click.command(cls=DeclaredCommand, of="greedy")
-@add_reading(cluster=True)
-@add_format
-def greedy(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
-    """Compare sampled generations with greedy decoding.
-
-    The greedy run of a model NAME is the model NAME:greedy, as an experiment with greedy: true labels it. The gap is
-    the expected difference between the best and the worst of several runs of one generation per question.
-    """
-    import howsure as hs
-
-    print_result(hs.greedy(inputs.results, **options), form)
+    if beta is not None:
+        refuse_options(f"--beta {beta}", "zero")
+        print_result(hs.beta_fits(inputs.results, by=beta, zero=zero), form)
+        return
+    if zero:
+        raise InputError("--zero without --beta", remedy="add --beta score, whose fits it is about")
+    print_result(hs.questions(inputs.results, by=by, **options), form)
 
 
 @click.command(cls=DeclaredCommand, of="curve")
@@ -112,31 +89,6 @@ def curve(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -
         if options["order"] is None and not have_positions(result["checkpoint"].tolist()):
             hint = (
                 "no word such as step stands before the number in which these labels differ: if they are no "
-                "checkpoints, such as models of several sizes, howsure pairs compares them"
+                "checkpoints, such as models of several sizes, howsure compare compares them"
             )
         print(fit_sentences(hint, form))
-
-
-@click.command(cls=DeclaredCommand, of="providers")
-@add_reading()
-@add_format
-@click.option("--other", multiple=True, metavar="PATH", help="Results at the other provider, if not among PATHS.")
-def providers(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    a: str | None,
-    b: str | None,
-    other: Sequence[str],
-    **options: DeclaredValue,
-) -> None:
-    """Test whether a model scores the same at two providers.
-
-    Or in two configurations. The claim is about these very questions; each side needs two generations of some of them.
-    """
-    import howsure as hs
-
-    if not other and (a is None or b is None):
-        raise build_models_error(inputs, a, b, alone="--other PATH reads those at the other provider")
-    beside = replace(inputs, paths=other).results if other else None
-    print_result(hs.providers(inputs.results, a, b, other=beside, **options), form)

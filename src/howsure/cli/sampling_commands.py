@@ -43,7 +43,9 @@ INTERRUPTED, NOT_READY = 130, 1
 _RULE = "\n\n" + "-" * 80 + "\n"
 
 
-@click.command(cls=DeclaredCommand, of="plan frontier", omit="fewest max_generations", names={"available": "questions"})
+@click.command(
+    cls=DeclaredCommand, of="plan frontier", omit="fewest max_generations every", names={"available": "questions"}
+)
 @add_reading(cluster=True, required=False, variants=True)
 @add_borrow
 @add_format
@@ -71,7 +73,6 @@ def plan(
     width: float | None,
     se: float | None,
     budget: float | None,
-    every: bool,
     frontier: bool,
     like: str | None,
     prices: dict[str, float],
@@ -127,7 +128,7 @@ def plan(
             what = f"{' and '.join(goals)} together" if goals else "no goal"
             remedy = "give one of --detect (a difference to find), --width (of an interval), --se and --budget"
             raise InputError(what, where="plan", remedy=remedy)
-        result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=every, **options)
+        result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=form == "wide", **options)
     print_result(result, form)
     if questions_file is not None and borrow:
         _write_questions(result, borrow[0], questions_file)
@@ -309,7 +310,6 @@ def _serve_live(folder: Path) -> Iterator[None]:
 @click.option("--show", "n", type=int, default=0, metavar="N", help="Print N whole prompts of NAME, with answers.")
 @click.option("--shots", type=int, help="Show this number of other questions with their answers before each one.")
 @click.option("--path", help="Folder with the files of NAME, in place of the cache and the network.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw of --show.")
 @click.option(
     "--format",
     "form",
@@ -318,7 +318,7 @@ def _serve_live(folder: Path) -> Iterator[None]:
     show_default=True,
     help="Print lines that fit the terminal, whole lines, or rows for a program; csv has no prompts.",
 )
-def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None, seed: int, form: str) -> None:
+def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None, form: str) -> None:
     """List the benchmarks that can be named, or describe one of them.
 
     With --show the questions are fetched, unless they are on this disk, and N of them are printed as a run would send
@@ -336,7 +336,7 @@ def benchmarks(name: str | None, *, n: int, shots: int | None, path: str | None,
         # Tasks of lm-evaluation-harness have its names for these options.
         keys = ("num_fewshot", "include_path") if name.startswith("lm_eval/") else ("shots", "path")
         options = {key: value for key, value in zip(keys, (shots, path), strict=True) if value is not None}
-        drawn = draw_benchmark_prompts({"name": name, **options}, n or 1, seed=seed)
+        drawn = draw_benchmark_prompts({"name": name, **options}, n or 1)
     if form == "json":
         of_prompts = {"prompts": [dataclasses.asdict(prompt) for prompt in drawn]} if drawn else {}
         print(escape_json(json.dumps([row | of_prompts for row in rows], ensure_ascii=False, indent=2)))
