@@ -231,7 +231,8 @@ def compare(
         People's labels of completions that a judge scored, as for `howsure.score`: the difference that people would
         have found.
     average
-        As for `score`: the difference of the means over the benchmarks, or subjects, that have both models.
+        Compare the means over the benchmarks, or subjects, that have both models: ``"macro"``, they weigh equally, or
+        ``"micro"``, questions do.
 
     Returns
     -------

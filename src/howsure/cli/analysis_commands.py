@@ -103,8 +103,7 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
     "weights",
     multiple=True,
     metavar="NAME|BENCHMARK=W",
-    help="Print the test over all benchmarks alone: precision (the default), equal, questions, mean-score (tests the "
-    "difference of the mean scores), or a number for each.",
+    help="Print the test over all benchmarks alone: precision (the default), equal, questions, or a number for each.",
 )
 @click.option("--greedy", is_flag=True, help="Compare the sampled generations of each model NAME with NAME:greedy.")
 def compare(
@@ -173,7 +172,7 @@ def _order_models(inputs: CommandInputs) -> list[str]:
 
 
 #: Options that comparisons of all pairs have.
-PAIRS_OPTIONS = ("claim", "level", "method")
+PAIRS_OPTIONS = ("claim", "level", "method", "average")
 
 
 def _print_pairs(inputs: CommandInputs, form: OutputFormat, options: dict[str, DeclaredValue]) -> None:
