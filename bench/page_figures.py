@@ -40,14 +40,6 @@ def _format(share: float, digits: int = 3) -> str:
     return f"{share:.{digits}f}".lstrip("0")
 
 
-def equal_scores() -> str:
-    """Two models with the same score on each of 50 questions: half the width of the interval of the difference."""
-    scores = np.full((2, 50), 0.37)
-    cells = Cells("b", ("a", "b"), tuple(map(str, range(50))), np.ones((2, 50), int), scores, scores**2)
-    high = float(compare(cells, "a", "b").interval().high[0])
-    return f"50 questions without a difference give ±{_format(high)}"
-
-
 def few_clusters() -> str:
     """20 clusters of 5 questions of mean .9, 5 generations: the default, and Satterthwaite's df alone."""
     rng = np.random.default_rng(21)
@@ -221,7 +213,6 @@ def prompts_of_their_own() -> str:
 
 #: Page below docs, and the function that prints what the page says.
 FIGURES: tuple[tuple[str, Callable[[], str]], ...] = (
-    ("methods/scores.md", equal_scores),
     ("methods/scores.md", few_clusters),
     ("methods/differences.md", few_varying_questions),
     ("methods/differences.md", chosen_reference),
@@ -240,7 +231,6 @@ FIGURES: tuple[tuple[str, Callable[[], str]], ...] = (
 
 #: Figures that are exact, and take no time.
 EXACT = (
-    equal_scores,
     twelve_questions,
     power_with_few_clusters,
     consistency_of_many_answers,

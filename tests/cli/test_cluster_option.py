@@ -96,7 +96,7 @@ def test_every_command_with_an_error_takes_clusters(ask, table, command):
         assert "in clusters" in clustered[0]["note"]
 
 
-@pytest.mark.parametrize("command", [("score",), ("compare", *PAIR), ("pairs",), ("rank",)], ids=lambda each: each[0])
+@pytest.mark.parametrize("command", [("score",), ("compare", *PAIR), ("rank",)], ids=lambda each: each[0])
 def test_averages_over_the_clusters_of_a_benchmark(ask, table, command):
     """By hand: the mean over topics of the means; the error is for these topics, and smaller than that for new ones."""
     name, *more = command

@@ -266,10 +266,10 @@ def _draw_scores(right: FloatArray, worth: FloatArray, draws: int, rng: np.rando
     The law over prompts is a Beta distribution, or a mixture where so many scores are there and are not normal.
     """
     if np.sum(worth > 0) < _FEWEST or stats.shapiro(right[worth > 0] / worth[worth > 0]).pvalue >= _LEVEL:
-        grid = make_beta_grid(right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION)
+        nodes = make_beta_grid(right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION)
         # the number of draws of each node is proportional to its probability
-        node = np.searchsorted(np.cumsum(grid.probability[0]), (np.arange(draws) + 0.5) / draws)
-        a, b = (part[0, np.minimum(node, grid.a.shape[1] - 1), None] for part in (grid.a, grid.b))
+        node = np.searchsorted(np.cumsum(nodes.probability[0]), (np.arange(draws) + 0.5) / draws)
+        a, b = (part[0, np.minimum(node, nodes.a.shape[1] - 1), None] for part in (nodes.a, nodes.b))
         return rng.beta(a + right, b + (worth - right))
     x, sd = right[worth > 0] / worth[worth > 0], 0.5 / np.sqrt(worth[worth > 0])
     low, high = max(0.0, float(np.min(x - 4 * sd))), min(1.0, float(np.max(x + 4 * sd)))
