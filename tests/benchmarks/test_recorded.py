@@ -55,7 +55,7 @@ def test_questions_that_all_of_some_models_have(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "question,model,n,total\nq,a,4,1\nq,a,4,3\nq,b,8,0\n",
+        "question,model,attempts,right\nq,a,4,1\nq,a,4,3\nq,b,8,0\n",
         "example_id,model,pass1,count,correct\nq,a,.25,4,1\nq,a,.75,4,3\nq,b,0,8,0\n",
         "id,model_name,n,num_correct\nq,a,2,1\nq,b,3,0\n",
         "id,model_name,n,mean\nq,a,2,.5\nq,b,3,0\n",
@@ -100,9 +100,9 @@ def test_one_of_several_benchmarks(tmp_path):
         ("question,model,score\n,a,1\n", "the question is empty"),
         ("question,model,score\nq,a,good\n", "'good' is not a score"),
         ("question,model,score\nq,a,inf\n", "'inf' is not a score"),
-        ("question,model,n,total\nq,a,2,3\n", "no number of right answers"),
-        ("question,model,n,total\nq,a,-2,-1\n", "no number of right answers"),
-        ("question,model,n,total\nq,a,5,3.7\n", "no number of right answers"),
+        ("question,model,attempts,right\nq,a,2,3\n", "no number of right answers"),
+        ("question,model,attempts,right\nq,a,-2,-1\n", "no number of right answers"),
+        ("question,model,attempts,right\nq,a,5,3.7\n", "no number of right answers"),
         ("question,model,n,correct\nq,a,5,1\nr,a,5,0\n", "0 or 1 everywhere beside 'n'"),
         ("question,model,score\n", "no rows|no question is left"),
     ],

@@ -66,7 +66,6 @@ READ = [
     (ROMAN, list("pqrstuvw"), "VIII", 7, "last line"),
     (ROMAN, list("pqrstuvw"), "The answer is VIII.", 7, "statement"),
     (A, CITIES, "Neither A nor B. The answer is C.", 2, "statement"),
-    (A, CITIES, "The answer is B because A is wrong.", 1, "statement"),
     (A, CITIES, "I'm not sure, but the answer is B.", 1, "statement"),
     (A, CITIES, "I think Paris", 1, "text"),
     (A, ["New York", "New York City", "Lima", "x"], "The answer is New York City", 1, "statement"),
@@ -84,7 +83,6 @@ READ = [
     (A, CITIES, "- B. Paris", 1, "last line"),
     (A, ["Both B and C", "Oslo", "Bern", "None of these"], "The answer is A, both B and C.", 0, "statement"),
     (A, ["B and C", "A only", "Neither A nor B", "not B"], "The answer is neither A nor B.", 2, "statement"),
-    (list("!@#$"), CITIES, "\\boxed{\\#}", 2, "last line"),
     (list("abcd"), CITIES, "The answer is a.", 0, "statement"),
 ]  # fmt: skip
 NOT_READ = [
@@ -100,7 +98,8 @@ NOT_READ = [
     (A, CITIES, "Rome or Paris", "several"),
     (A, CITIES, "It is Pariss", "none"),
     (A, CITIES, "**A** or **B**", "several"),
-    (list("abcd"), CITIES, "The answer is a bit unclear.", "denied"),
+    (list("abcd"), CITIES, "The answer is a bit unclear.", "none"),
+    (A, CITIES, "The answer is B because A is wrong.", "several"),
     (DIGITS, CITIES, "1. First I think.\n2. Then I check.", "none"),
     (DIGITS, CITIES, "The answer is 1.5", "none"),
     (list("!@#$"), CITIES, "I do not know!", "none"),

@@ -82,7 +82,7 @@ def test_each_cell_is_in_one_part(folders):
     assert all(10 <= len(part) <= 40 for part in questions)
 
 
-@pytest.mark.parametrize("command", ["score", "pairs"])
+@pytest.mark.parametrize("command", ["score", "compare"])
 def test_they_are_read_together(folders, command, howsure):
     whole, parts = folders
     wanted = json.loads(howsure(command, whole, "--format", "json")[1])

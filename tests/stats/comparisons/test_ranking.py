@@ -352,13 +352,16 @@ def test_pairs_in_another_order_on_common_questions_are_listed_and_said():
     rng = np.random.default_rng(18)
     lists = []
     for share in (0.0, 0.4):
-        scores = [[[] if rng.random() < share else [int(rng.random() < 0.6)] for _ in range(30)] for _ in range(6)]
-        cells = Cells.from_scores("demo", list("abcdef"), [f"q{i}" for i in range(30)], scores)
+        # Every other model lacks the hardest questions, and knows less.
+        p = np.linspace(0.95, 0.05, 400) + np.where(np.arange(6) % 2, -0.15, 0.0)[:, None]
+        lacks = (np.arange(400) >= 400 * (1 - share)) & (np.arange(6) % 2 == 1)[:, None]
+        scores = [[[] if lacks[i, q] else [int(rng.random() < p[i, q])] for q in range(400)] for i in range(6)]
+        cells = Cells.from_scores("demo", list("abcdef"), [f"q{i}" for i in range(400)], scores)
         mean, lists = np.nanmean(cells.mean, axis=1), []
         for i, j in itertools.permutations(range(6), 2):
             both = cells.answered[i] & cells.answered[j]
-            behind = cells.mean[i, both].mean() < cells.mean[j, both].mean() - 1e-9
-            if mean[i] > mean[j] + 1e-9 and behind:
+            d = cells.mean[j, both] - cells.mean[i, both]
+            if mean[i] > mean[j] + 1e-9 and d.sum() > 1e-9 and d.sum() ** 2 > 4 * (d**2).sum():
                 lists.append((cells.models[i], cells.models[j]))
         assert list_reversed(cells) == lists
         with warnings.catch_warnings(record=True) as caught:

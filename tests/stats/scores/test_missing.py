@@ -105,6 +105,7 @@ def test_the_critical_value_solves_its_equation():
     assert np.isnan(critical_value(np.array(np.nan), 0.95))
 
 
+@pytest.mark.filterwarnings("ignore:.*has a higher score:howsure.errors.HowsureWarning")  # its models are draws
 @pytest.mark.parametrize("kind", ["binary", "partial"])
 @pytest.mark.parametrize("share", mark_long([0.1, 0.01, 0.5], after=1))
 @pytest.mark.parametrize("lost", ["wrong", "right", "any"])

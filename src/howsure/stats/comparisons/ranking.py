@@ -520,10 +520,15 @@ def _make_points(index: IntArray, dimensions: int) -> FloatArray:
 def list_reversed(cells: Cells) -> list[tuple[str, str]]:
     """Return pairs of models of which the first has the higher score, and the second is ahead on common questions.
 
+    Ahead is a sum of differences of more than twice the root of the sum of their squares, as chance would seldom give.
+
     Examples
     --------
-    >>> scores = [[[1], [0], [], [], []], [[1], [1], [0], [0], [0]]]
-    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list("pqrst"), scores))
+    >>> scores = [[[1]] + [[0]] * 6 + [[]] * 5, [[1]] * 7 + [[0]] * 5]
+    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list("abcdefghijkl"), scores))
+    []
+    >>> scores = [[[1]] * 6 + [[0]] * 6 + [[]] * 20, [[1]] * 12 + [[0]] * 20]
+    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list(map(str, range(32))), scores))
     [('a', 'b')]
     """
     if np.all(cells.answered):
@@ -531,7 +536,11 @@ def list_reversed(cells: Cells) -> list[tuple[str, str]]:
     answered, totals = cells.answered.astype(float), np.where(cells.answered, cells.mean, 0)
     common = totals @ answered.T  # of a's means, over the questions that b answered too
     score = cells.average_questions()
-    rows = (np.subtract.outer(score, score) > _ROUNDING) & (common - common.T < -_ROUNDING * len(cells.questions))
+    squares = totals**2 @ answered.T  # the squares of differences on common questions are a^2 + b^2 - 2 a b
+    ahead = (common.T - common > _ROUNDING * len(cells.questions)) & (
+        (common - common.T) ** 2 > 4 * (squares + squares.T - 2 * totals @ totals.T)
+    )
+    rows = (np.subtract.outer(score, score) > _ROUNDING) & ahead
     return [(cells.models[i], cells.models[j]) for i, j in np.argwhere(rows)]
 
 
