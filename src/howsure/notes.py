@@ -20,17 +20,6 @@ from typing import NamedTuple
 from howsure.errors import HowsureWarning, InputError
 from howsure.safe_text import inflect_text
 
-__all__ = [
-    "Note",
-    "NoteTemplate",
-    "ignore_notes",
-    "list_warned",
-    "merge_notes",
-    "note_omission",
-    "read_templates",
-    "warn",
-]
-
 #: A fact that is one of several: notes that differ in it alone have one sentence.
 _EXAMPLE = "example"
 

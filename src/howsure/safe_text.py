@@ -9,24 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
-__all__ = [
-    "HASH",
-    "SECRET_LENGTH",
-    "escape_control_characters",
-    "escape_json",
-    "find_secret_fields",
-    "inflect_text",
-    "is_secret",
-    "is_unsayable",
-    "mask_address",
-    "mask_secrets",
-    "neutralise_formula",
-    "redact",
-    "redact_completion",
-    "resembles_secret",
-    "shorten_hash",
-]
-
 #: A shorter key is a placeholder such as EMPTY or none, which local servers are given, and not a secret.
 SECRET_LENGTH = 12
 #: A key that a model could not have written by chance has so many characters, with a letter and a digit among them.

@@ -18,8 +18,6 @@ from howsure.errors import InputError
 from howsure.scorers.directions import CARDINAL, DIRECTIONS, SHORT, extract_direction
 from howsure.scorers.numbers import extract_number
 
-__all__ = ["directions_large", "directions_small", "population"]
-
 _SMALL = Prompt(
     system="You are a helpful assistant. I will give you a question about directions. The answer is either north, "
     "south, east, or west. Please only reply with the answer. No yapping."

@@ -27,8 +27,6 @@ import msgspec
 from howsure.errors import InputError
 from howsure.store.atomic import replace_file
 
-__all__ = ["DataSource", "fetch_files", "find_cached_files", "find_patterns", "locate_cache", "read_revision"]
-
 _SUFFIXES = ("parquet", "jsonl", "csv", "json")
 _SHARD = re.compile(r"-of-(\d{5})\.")
 #: Seconds that an address may take until it sends something.

@@ -22,24 +22,6 @@ from typing import NamedTuple, Protocol
 
 from howsure.errors import InputError, UnknownNameError
 
-__all__ = [
-    "PREFIX",
-    "Document",
-    "HarnessConfig",
-    "HarnessRequest",
-    "HarnessTask",
-    "LoadedTask",
-    "TaskFile",
-    "describe_failure",
-    "find_lm_eval",
-    "list_members",
-    "list_task_files",
-    "load_tasks",
-    "read_task_config",
-    "seed_harness",
-    "silence_harness",
-]
-
 #: What stands before the name of a task.
 PREFIX = "lm_eval/"
 #: First version of the harness whose tasks are loaded, and the first that was not tried.

@@ -23,8 +23,6 @@ from howsure.benchmarks.lm_eval_index import (
 from howsure.errors import InputError, UnknownNameError
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
-__all__ = ["TaskDocument", "TaskScore", "build_task_scorer", "choose_score", "score_completion"]
-
 #: What the harness's filters return where they find no answer.
 _INVALID = "[invalid]"
 #: Values of a metric on which an aggregation is compared with the mean.

@@ -37,8 +37,6 @@ from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
 
-__all__ = ["OPTIONS", "describe_task", "is_task_name", "load_task"]
-
 #: Keys of an experiment, with the harness's own names where it has one.
 OPTIONS = (
     *("filter", "metric", "num_fewshot", "system_instruction", "apply_chat_template", "fewshot_as_multiturn"),

@@ -16,8 +16,6 @@ import numpy as np
 from howsure.errors import UnknownNameError
 from howsure.stats.planning import BenchmarkNoise
 
-__all__ = ["FILE", "find_benchmarks", "read_published_noise"]
-
 FILE = Path(__file__).with_suffix(".csv")
 _SOURCE = (
     "published question-level results (Wang 2025, Measuring all the noises of LLM evals, all-the-noises.github.io)"

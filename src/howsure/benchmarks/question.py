@@ -19,21 +19,6 @@ from howsure.scorers.completion_text import CompletionContext, ContextExtractor,
 from howsure.scorers.scorer_parts import Scorer
 from howsure.scorers.targets import write_targets
 
-__all__ = [
-    "TARGETS",
-    "Benchmark",
-    "Demonstration",
-    "Message",
-    "ParsedAnswer",
-    "Prompt",
-    "Question",
-    "Variant",
-    "find_equal_choices",
-    "parse_choices",
-    "parse_targets",
-    "strip_draw_key",
-]
-
 Message = dict[str, str]
 """A chat message: `{"role": "system" | "user" | "assistant", "content": text}`."""
 

@@ -34,17 +34,6 @@ from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.registry import build_scorer
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 
-__all__ = [
-    "FILE_KEYS",
-    "FileSpec",
-    "build_benchmark",
-    "complete_file_spec",
-    "find_fields",
-    "from_file",
-    "parse_file_spec",
-    "suggest_scorer",
-]
-
 #: Scorer of answers that are texts, where none is named.
 DEFAULT_SCORER = "contains"
 #: Keys of the source of a benchmark that have the sentences of its notes.

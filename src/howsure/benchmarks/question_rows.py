@@ -23,22 +23,13 @@ from howsure.rows.formats import PlacedRow
 from howsure.scorers.directions import CARDINAL, DIRECTIONS, extract_direction
 from howsure.scorers.drop import list_accepted_answers
 from howsure.scorers.multiple_choice import extract_choice
-from howsure.scorers.numbers import canonical_number, extract_number
+from howsure.scorers.numbers import extract_number
+from howsure.scorers.numerals import canonical_number
 from howsure.scorers.registry import SCORERS
 from howsure.scorers.scorer_parts import Scorer, ScoringItem
 from howsure.scorers.targets import parse_items, write_targets
 from howsure.scorers.targets import parse_targets as parse_accepted
 from howsure.scorers.yes_no import is_yes_or_no
-
-__all__ = [
-    "ANSWERS",
-    "ParsedRows",
-    "RowFormat",
-    "add_alternatives",
-    "build_demonstrations",
-    "parse_questions",
-    "sample_per_stratum",
-]
 
 #: Scorers whose answers have a canonical form: name -> (function from completion to answer, function from target to
 #: canonical answer, name in errors).

@@ -28,8 +28,6 @@ from howsure.rows.mapping import TableMap
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Outcomes", "RecordedBenchmark", "extract_score", "from_record"]
-
 _KEYS = ("replay", "name", "benchmark", "models", "columns")
 
 

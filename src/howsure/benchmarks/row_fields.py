@@ -12,16 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.formats import PlacedRow
 
-__all__ = [
-    "fill_pattern",
-    "find_pattern_fields",
-    "get_value",
-    "order_by_hash",
-    "parse_list",
-    "read_text",
-    "select_rows",
-]
-
 Row = Mapping[str, object]
 """A row of a file: value by name of the field."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from howsure.errors import InputError
 from howsure.export import hub_dataset, run_folder
 from howsure.export.hub_dataset import ROW_GROUP, stream_rows
-from howsure.logs.base import UNSCORED, LogReader, ReadOptions
+from howsure.logs.base import LogReader, ReadOptions
 from howsure.logs.log_source import LogSource
 from howsure.notes import Note, warn
 from howsure.rescoring.agreement import Agreements
@@ -30,7 +30,7 @@ from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results
 from howsure.store.atomic import replace_file
 from howsure.store.responses import is_run
-from howsure.store.schema import COLUMNS
+from howsure.store.schema import COLUMNS, UNSCORED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 TABLE_FORMS = ("parquet", "csv")
 #: Exit code of a run that was interrupted.
 INTERRUPTED = 130
-
-__all__ = ["ExportSummary", "convert_sources", "judge_sources", "rescore_sources", "write_eval_arena", "write_table"]
 
 
 class ExportSummary(Result):
@@ -195,7 +193,7 @@ def judge_sources(
         When there are logs and no output, or nothing can be judged.
     """
     from howsure.judging.judge_run import check_judge, judge_folder
-    from howsure.sample.experiment import BudgetConfig
+    from howsure.sample.judge_config import BudgetConfig
 
     check_judge(judge, BudgetConfig())
     paths, is_new = _convert_to_folders(results, output, "completion")

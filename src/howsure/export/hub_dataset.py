@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["write_dataset"]
-
 #: Size in bytes after which a shard ends; with one more row group it is still smaller than 500 MB.
 SHARD = 480_000_000
 #: Columns that are left out.

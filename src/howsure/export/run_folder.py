@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, StoreError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions
+from howsure.logs.base import LogInfo, LogReader, LogRow, ReadOptions
 from howsure.logs.log_names import DistinctLog, distinguish_logs
 from howsure.notes import Note, note_omission
 from howsure.results.evaluations import build_benchmarks_error
@@ -30,9 +30,7 @@ from howsure.store import manifest
 from howsure.store.atomic import FolderLock, build_temporary_path, flush_folder
 from howsure.store.manifest import LogIdentity, Manifest, ModelRecord
 from howsure.store.responses import RunFolder, stream
-from howsure.store.schema import COLUMNS, Response
-
-__all__ = ["ConversionSummary", "convert_logs", "write_folder"]
+from howsure.store.schema import COLUMNS, UNSCORED, Response
 
 #: Largest number of rows, and of characters of completions, in a transaction.
 _MAX_ROWS, _MAX_TEXT = 1000, 4 << 20

@@ -16,8 +16,6 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.sample.experiment import Experiment, PromptLine
 from howsure.sample.model_config import ModelConfig
 
-__all__ = ["TaskRequest", "build_request", "check_experiment", "name_source"]
-
 #: Keys of a benchmark that is a task of Inspect.
 TASK_KEYS = ("name", "args", "scorer", "message_limit", "token_limit", "time_limit")
 #: Name of the provider under which Inspect addresses an endpoint with an address of its own.

@@ -26,7 +26,7 @@ import msgspec
 from howsure.errors import HowsureError, InputError
 from howsure.inspect_runs.task_request import build_request, check_experiment, name_source
 from howsure.inspect_runs.task_worker import TaskReply
-from howsure.logs.base import UNSCORED, ReadOptions
+from howsure.logs.base import ReadOptions
 from howsure.logs.inspect.reader import InspectReader
 from howsure.safe_text import escape_control_characters
 from howsure.sample.experiment import Experiment
@@ -34,9 +34,7 @@ from howsure.sample.model_config import ModelConfig
 from howsure.store import manifest
 from howsure.store.manifest import Manifest, ModelRecord
 from howsure.store.responses import RunFolder, iterate_rows, stream
-from howsure.store.schema import COLUMNS, KEY, Response
-
-__all__ = ["LOGS", "LogFollower", "run_inspect_task"]
+from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 
 #: Folder of the logs in a run folder.
 LOGS = "inspect_logs"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
     from inspect_ai.util import SandboxEnvironmentSpec
 
-__all__ = ["TaskReply", "run_request"]
-
 
 class TaskReply(msgspec.Struct, frozen=True):
     """How a worker ended.

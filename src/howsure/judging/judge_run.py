@@ -52,33 +52,6 @@ from howsure.store.scorer_files import OWN_SCORES, RescoredRow, split_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "COMPLETIONS",
-    "FOLDER",
-    "N_UNREADABLE",
-    "CheckedJudge",
-    "JudgeFolder",
-    "JudgedRun",
-    "JudgedScores",
-    "RecordedJudge",
-    "StoredJudge",
-    "Unit",
-    "UnitVerdicts",
-    "build_units",
-    "check_judge",
-    "find_judge",
-    "find_judge_folders",
-    "judge_folder",
-    "limit_budget",
-    "mean_score",
-    "name_judge_folder",
-    "read_completions",
-    "read_prompt_texts",
-    "read_target",
-    "read_verdict_counts",
-    "write_judged_scores",
-]
-
 FOLDER = "judges"
 COMPLETIONS = "completions.parquet"
 #: Number of replies without a readable verdict, the first ones, after which a judge is stopped.

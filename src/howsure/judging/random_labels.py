@@ -30,17 +30,6 @@ from howsure.stats.judges import LabelAgreement, measure_agreement
 from howsure.store import responses, scorer_files
 from howsure.store.schema import KEY, CompletionKey
 
-__all__ = [
-    "Label",
-    "LabelFile",
-    "LabelTask",
-    "append_lines",
-    "draw_sample",
-    "read_labels",
-    "read_tasks",
-]
-
-
 #: The generation of a label that does not state it.
 _NO_GENERATION = -1
 

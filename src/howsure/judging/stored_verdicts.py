@@ -25,15 +25,6 @@ from howsure.store.schema import KEY, CompletionKey
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "NumberedRuns",
-    "find_first_generation",
-    "read_judged_completions",
-    "read_judged_table",
-    "read_position_effects",
-    "read_verdict_tables",
-]
-
 #: The runs of each benchmark of a table, with the number or name of their generation.
 NumberedRuns: TypeAlias = Mapping[str, Mapping[str, "Cells"]]
 

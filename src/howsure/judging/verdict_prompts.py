@@ -18,8 +18,6 @@ from typing import NamedTuple
 from howsure.errors import InputError
 from howsure.sample.judge_config import TEMPLATES, JudgeConfig
 
-__all__ = ["VerdictPrompt", "fence_text", "load_prompt", "parse_verdict"]
-
 _FIELD = re.compile(r"\{(question|target|completion|first|second)\}")
 #: Largest number of bytes of the file of a template.
 _LARGEST_FILE = 1 << 20

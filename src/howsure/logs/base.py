@@ -24,26 +24,6 @@ from howsure.notes import Note
 from howsure.store.manifest import LogIdentity, ModelRecord
 from howsure.store.schema import UNSCORED, Response
 
-__all__ = [
-    "DIFFERING_SHARE",
-    "N_COMPARED",
-    "N_FEWEST",
-    "OF_OWN_SCORES",
-    "UNSCORED",
-    "DigestPart",
-    "IdenticalTexts",
-    "LogInfo",
-    "LogReader",
-    "LogRow",
-    "QuestionDigest",
-    "ReadOptions",
-    "RowBuilder",
-    "RowFields",
-    "RowKey",
-    "digest_text",
-    "mark_missing",
-]
-
 #: Codes of notes that do not hold of the scores that a log's completions are given later.
 OF_OWN_SCORES = ("log-several-scorers", "log-scorer-each", "log-first-scored")
 

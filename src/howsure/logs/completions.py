@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from howsure.logs.base import UNSCORED, LogRow, RowBuilder, RowFields, RowKey
-
-__all__ = ["CompletionRows"]
+from howsure.logs.base import LogRow, RowBuilder, RowFields, RowKey
+from howsure.store.schema import UNSCORED
 
 
 class CompletionRows:

@@ -22,23 +22,6 @@ import msgspec
 from howsure.errors import InputError
 from howsure.rows.formats import open_unpacked
 
-__all__ = [
-    "DECODE_ERRORS",
-    "AddNote",
-    "FileHead",
-    "decode_json",
-    "hash_file",
-    "ignore_note",
-    "list_zip_members",
-    "open_file",
-    "read_csv",
-    "read_json",
-    "read_json_array",
-    "read_json_lines",
-    "read_records",
-    "replace_nan",
-]
-
 #: Number of bytes that are searched for the keys of a JSON object at first, and the largest number.
 _FIRST, _MOST = 1 << 16, 1 << 23
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]', re.DOTALL)

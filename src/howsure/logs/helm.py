@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder, RowFields, RowKey, mark_missing
+from howsure.logs.base import LogInfo, LogReader, LogRow, RowBuilder, RowFields, RowKey, mark_missing
 from howsure.logs.file_formats import AddNote, hash_file, ignore_note, open_file, read_json, read_json_array
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import (
@@ -32,6 +32,7 @@ from howsure.logs.values import (
     parse_records,
 )
 from howsure.store.manifest import ModelRecord
+from howsure.store.schema import UNSCORED
 
 _SPEC, _STATS, _STATE = "run_spec.json", "per_instance_stats.json", "scenario_state.json"
 #: The split that HELM reports, and those that it scores beside it.

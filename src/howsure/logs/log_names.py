@@ -37,8 +37,6 @@ from howsure.notes import Note
 from howsure.rows.naming import FileFacts, Layout, format_settings, label_by_settings, list_differing, name_files
 from howsure.store.manifest import Manifest, ModelRecord
 
-__all__ = ["DistinctLog", "LogNames", "distinguish_logs", "label_models", "label_run_models"]
-
 #: Largest number of cases that a note names.
 _N_NAMED = 3
 

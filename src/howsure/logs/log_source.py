@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import UNSCORED, LogRow
+from howsure.logs.base import LogRow
 from howsure.logs.log_names import DistinctLog
 from howsure.notes import Note, note_omission
 from howsure.rows import to_cells
-from howsure.store.schema import USAGE_COLUMNS, has_scoring_error
+from howsure.store.schema import UNSCORED, USAGE_COLUMNS, has_scoring_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
-
-__all__ = ["LogSource"]
 
 #: Number of rows that are converted to Arrow at a time.
 _BATCH = 20_000

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-__all__ = ["DECODING", "is_harmless", "list_conditions", "list_decoding"]
-
 #: Settings that influence the completions of a model, by the names that readers give them in `ModelRecord.settings`.
 DECODING = frozenset(
     {

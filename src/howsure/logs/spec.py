@@ -27,14 +27,13 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
+from howsure.logs.base import LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
 from howsure.logs.file_formats import FileHead, decode_json, hash_file, open_file, read_csv, read_json, read_records
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import as_mapping, encode_text, get_field, get_text, hash_text, is_list, parse_number
 from howsure.rows.formats import name_table
 from howsure.store.manifest import ModelRecord
-
-__all__ = ["Form", "Spec", "SpecReader", "list_specs"]
+from howsure.store.schema import UNSCORED
 
 #: A path or a template, or several, of which the first counts that has a value.
 Field: TypeAlias = str | list[str]

@@ -11,22 +11,6 @@ import msgspec
 
 from howsure.logs.file_formats import AddNote
 
-__all__ = [
-    "Record",
-    "as_mapping",
-    "encode_text",
-    "format_choice",
-    "get_field",
-    "get_number",
-    "get_text",
-    "hash_text",
-    "is_list",
-    "list_messages",
-    "parse_number",
-    "parse_records",
-    "parse_score",
-]
-
 #: A record of a log.
 Record: TypeAlias = Mapping[str, Any]
 List: TypeAlias = Sequence[Any]

@@ -29,8 +29,6 @@ from howsure.models.reply import (
 )
 from howsure.safe_text import redact_completion
 
-__all__ = ["BASE_URL", "DEFAULT_MAX_TOKENS", "AnthropicEndpoint"]
-
 BASE_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 #: The API requires max_tokens in every request; this value is sent if the experiment sets none.

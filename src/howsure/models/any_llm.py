@@ -26,8 +26,6 @@ from howsure.models.model import Choice, Reply, Request
 from howsure.models.reply import build_choice, drop_uncounted
 from howsure.safe_text import redact, redact_completion
 
-__all__ = ["ALIASES", "PROVIDERS", "AnyLLMModel", "is_provider"]
-
 #: Providers whose name before the slash differs from their name in any-llm, with any-llm's name.
 ALIASES = {"azure": "azureopenai", "azureai": "azure", "vertex_ai": "vertexai"}
 #: Providers of any-llm that an experiment may name. They are listed here to read an experiment without the library.

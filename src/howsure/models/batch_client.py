@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["METADATA_KEY", "BatchClient", "BatchStatus"]
-
 #: Key of the run's token in the metadata of a batch; a batch whose id was never saved is found by the token.
 METADATA_KEY = "howsure"
 #: Largest number of seconds for a small call, and for a file of up to 200 MB.

@@ -21,17 +21,6 @@ from howsure.models.model import RateLimits, Reply, Request, Settings
 from howsure.models.reply import RateLimitHeaders, is_cached, parse_reply
 from howsure.safe_text import is_secret, mask_address
 
-__all__ = [
-    "Endpoint",
-    "TextEndpoint",
-    "build_chat_body",
-    "build_text_body",
-    "compute_timeout",
-    "find_max_tokens",
-    "find_proxy",
-    "list_body_fields",
-]
-
 if TYPE_CHECKING:
     import aiohttp
 

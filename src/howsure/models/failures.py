@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from howsure.errors import EndpointError, FatalEndpointError
 from howsure.safe_text import mask_address, redact
 
-__all__ = ["LARGEST_ERROR", "build_connection_error", "build_http_error", "parse_retry_after", "shorten"]
-
 #: Number of bytes of an error response that are read.
 LARGEST_ERROR = 64 << 10
 #: Texts of a response with status 400 that concerns `n`, and the limit in such a text. A wrong match costs one request.

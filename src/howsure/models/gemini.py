@@ -31,8 +31,6 @@ from howsure.models.reply import (
 )
 from howsure.safe_text import redact_completion
 
-__all__ = ["BASE_URL", "MAX_CANDIDATES", "GeminiEndpoint"]
-
 BASE_URL = "https://generativelanguage.googleapis.com"
 #: Largest number of candidates per request, for models 2.x; later models reject more than one, and the sampler learns
 #: this limit.

@@ -36,18 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.benchmarks.question import Benchmark, Question, Variant, strip_draw_key
-from howsure.scorers.numbers import canonical_number
-
-__all__ = [
-    "ABILITIES",
-    "CONCENTRATIONS",
-    "VERSION",
-    "DataGeneratingProcess",
-    "DrawnVariant",
-    "answer_shares",
-    "draw_wrong_logits",
-    "uniform",
-]
+from howsure.scorers.numerals import canonical_number
 
 Array = NDArray[np.float64]
 

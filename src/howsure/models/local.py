@@ -20,8 +20,6 @@ from howsure.errors import EndpointError, FatalEndpointError, InputError
 from howsure.models.failures import shorten
 from howsure.models.model import Choice, Reply, Request, Settings
 
-__all__ = ["LocalModel", "compute_seed"]
-
 #: Largest number of tokens of a completion if the experiment sets no max_tokens.
 TOKENS = 1024
 

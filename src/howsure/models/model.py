@@ -11,8 +11,6 @@ import msgspec
 
 from howsure.benchmarks.question import Message, Variant
 
-__all__ = ["Choice", "Model", "RateLimits", "Reply", "Request", "Settings"]
-
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Decoding settings; None is not sent and leaves the default of the endpoint.

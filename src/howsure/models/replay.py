@@ -16,8 +16,6 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.models.generating_process import uniform
 from howsure.models.model import Choice, Reply, Request, Settings
 
-__all__ = ["ReplayModel"]
-
 VERSION = 1
 
 

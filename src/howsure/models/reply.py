@@ -23,26 +23,6 @@ from howsure.models.failures import LARGEST_ERROR, build_http_error, shorten
 from howsure.models.model import Choice, RateLimits, Reply, Request
 from howsure.safe_text import redact, redact_completion
 
-__all__ = [
-    "FinishKind",
-    "RateLimitHeaders",
-    "build_bounded_list",
-    "build_choice",
-    "build_error_in_body",
-    "classify_finish",
-    "clean_id",
-    "clean_name",
-    "decode_body",
-    "decode_usage",
-    "drop_failed_choices",
-    "drop_uncounted",
-    "find_error_beside",
-    "is_cached",
-    "list_items",
-    "parse_duration",
-    "parse_reply",
-]
-
 #: Largest number of parts of the text of one choice.
 PARTS = 64
 ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")

@@ -35,8 +35,6 @@ from howsure.models.model import Choice, Reply, Request, Settings
 from howsure.scorers.completion_text import CompletionContext
 from howsure.scorers.scorer_parts import ScoringItem
 
-__all__ = ["ABILITIES", "UNREADABLE", "SimulatedModel", "population_score", "truth"]
-
 #: Share of completions without an answer, at temperatures above 0.
 UNREADABLE = 0.005
 #: Largest number of completions in the cache, for any number of questions.

@@ -24,8 +24,6 @@ from howsure.perturb.question_demands import (
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 
-__all__ = ["bind_space", "check_space", "identify_text"]
-
 _OF_CHOICES = ("enumerator", "wrapper", "separator", "order", "answer")
 _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker")
 _BRACKETS = re.compile(r"[()\[\]{}.:*_`\s]+")

@@ -10,24 +10,6 @@ from dataclasses import dataclass, field, replace
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.prompt_texts import ANSWER_FORMS, LANGUAGES, LanguageTexts, load_languages, load_passages
 
-__all__ = [
-    "BUILT_IN_VALUES",
-    "ENUMERATORS",
-    "LANGUAGES",
-    "WRAPPERS",
-    "Dimension",
-    "Value",
-    "draw_below",
-    "draw_key",
-    "draw_permutation",
-    "find_language",
-    "join_labels",
-    "order_choices",
-    "order_demonstrations",
-    "parse_dimension",
-    "resolve_values",
-]
-
 
 def _roman(number: int) -> str:
     """Return a Roman numeral."""

@@ -29,18 +29,6 @@ from howsure.perturb.question_demands import (
     rules_out_explanation,
 )
 
-__all__ = [
-    "Replacement",
-    "choose_fitting_value",
-    "find_label_conflict",
-    "find_marker_conflict",
-    "find_misfit",
-    "find_separator_conflict",
-    "find_unmarked_answer",
-    "list_spare_values",
-    "replace_contradicting_values",
-]
-
 #: Separator of choices of which each has several lines.
 BLANK_LINE = Value("blank line", "\n\n")
 # Signs of formulas and code, beside which a symbol is no label.

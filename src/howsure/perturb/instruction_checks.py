@@ -10,8 +10,6 @@ from howsure.perturb.prompt_texts import LANGUAGES
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 
-__all__ = ["check_instructions"]
-
 #: Dimensions that add sentences to the instruction.
 _DEMANDS = ("reasoning", "answer_form")
 #: Dimensions whose values are sentences or words of a language.

@@ -16,16 +16,6 @@ from typing import Any
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.prompt_texts import LANGUAGES
 
-__all__ = [
-    "FILES",
-    "Instruction",
-    "format_instructions",
-    "list_words",
-    "load_packaged",
-    "parse_instructions",
-    "require_reviewed",
-]
-
 #: Mapping from name to the file of the phrasings that are part of the package.
 FILES = {"multiple-choice": "multiple_choice.toml", "open": "open.toml", "maths": "maths.toml"}
 

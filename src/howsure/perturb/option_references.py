@@ -16,14 +16,6 @@ from typing import Literal
 from howsure.benchmarks.question import Question
 from howsure.scorers.choice_labels import fold_text
 
-__all__ = [
-    "LabelKind",
-    "OptionReferences",
-    "find_enumerated_labels",
-    "find_option_references",
-    "remove_own_labels",
-]
-
 LabelKind = Literal["capitals", "lowercase", "digits", "roman"]
 
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")

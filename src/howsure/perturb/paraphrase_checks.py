@@ -21,8 +21,6 @@ from howsure.perturb.instructions import Instruction
 from howsure.perturb.rendering import FIELD
 from howsure.scorers.completion_text import split_thoughts
 
-__all__ = ["MeaningVerdict", "build_meaning_question", "find_meaning_marks", "parse_meaning_verdict"]
-
 
 @lru_cache
 def _load_words() -> dict[str, re.Pattern[str]]:

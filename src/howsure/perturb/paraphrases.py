@@ -22,16 +22,6 @@ from howsure.perturb.paraphrase_checks import find_meaning_marks
 from howsure.perturb.rendering import FIELD
 from howsure.scorers.completion_text import split_thoughts
 
-__all__ = [
-    "DECISIONS",
-    "Decision",
-    "Paraphrases",
-    "build_paraphrase_request",
-    "format_side_by_side",
-    "parse_paraphrases",
-    "review_phrasing",
-]
-
 Decision = Literal["accept", "edit", "remove", "later", "stop"]
 """What a person decides about one phrasing."""
 DECISIONS: tuple[Decision, ...] = get_args(Decision)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["ANSWER_FORMS", "LANGUAGES", "LanguageTexts", "load_languages", "load_passages", "read_form", "write_form"]
-
 #: Codes of the languages that the package has texts for; the first is the default.
 LANGUAGES = ("en", "de", "es", "fr", "it", "ru", "zh")
 #: Demanded forms of the answer; the first demands none.

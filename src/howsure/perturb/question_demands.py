@@ -8,21 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "asks_for_letter",
-    "asks_only_why",
-    "demands_explanation",
-    "demands_nothing_else",
-    "demands_own_answer",
-    "demands_own_form",
-    "demands_short_text",
-    "has_own_slot",
-    "has_own_text",
-    "is_plain",
-    "refers_to_another_question",
-    "rules_out_explanation",
-]
-
 
 def _compile_any(*patterns: str) -> re.Pattern[str]:
     """Return a pattern that finds any of several, in any case; ^ and $ are ends of lines."""

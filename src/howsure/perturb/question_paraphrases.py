@@ -13,8 +13,6 @@ from howsure.errors import InputError
 from howsure.perturb.dimensions import draw_below, draw_permutation
 from howsure.rows.formats import read_regular_file, read_rows
 
-__all__ = ["choose_passage", "choose_wording", "hash_paraphrases", "load_question_paraphrases"]
-
 _REVIEWED = {"true": True, "false": False, "1": True, "0": False}
 
 

@@ -13,15 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from howsure.benchmarks.question import Message, Question
-from howsure.perturb.dimensions import LANGUAGES, Value, find_language, join_labels, order_choices, order_demonstrations
+from howsure.perturb.dimensions import Value, find_language, join_labels, order_choices, order_demonstrations
 from howsure.perturb.fitting_values import Replacement
 from howsure.perturb.option_references import find_option_references
-from howsure.perturb.prompt_texts import load_languages, write_form
+from howsure.perturb.prompt_texts import LANGUAGES, load_languages, write_form
 from howsure.perturb.question_demands import demands_explanation
 from howsure.perturb.question_paraphrases import choose_passage
 from howsure.perturb.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling, starts_with_block
-
-__all__ = ["FIELD", "PromptForm", "build_messages", "hash_messages", "remove_own_markers"]
 
 #: A field of a template.
 FIELD = re.compile(r"\{(\w+)\}")

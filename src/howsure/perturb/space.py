@@ -49,8 +49,6 @@ from howsure.scorers.completion_text import (
 )
 from howsure.scorers.multiple_choice import read_choice
 
-__all__ = ["DrawnValue", "PromptPoint", "Space"]
-
 
 def _refuse_unbound(_: str) -> str | None:
     """Raise the error of a space that is not bound to a benchmark."""

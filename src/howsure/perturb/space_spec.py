@@ -10,8 +10,6 @@ from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value, parse_
 from howsure.perturb.instructions import Instruction, load_packaged, require_reviewed
 from howsure.perturb.space import Space
 
-__all__ = ["OPEN_LAYOUT", "SPACES", "SPACE_KEYS", "parse_space"]
-
 OPEN_LAYOUT = "{question_marker}{question}\n{answer_marker}"
 
 

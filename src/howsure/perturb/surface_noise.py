@@ -15,8 +15,6 @@ from importlib.resources import files
 
 from howsure.perturb.dimensions import draw_below
 
-__all__ = ["NOISE_VERSION", "add_typos", "apply_casing", "apply_spacing", "is_about_spelling", "starts_with_block"]
-
 #: Part of the id of a variant with typing errors or double spaces: it changes when these change.
 NOISE_VERSION = 8
 #: Rates of typing errors are multiples of 1 / RESOLUTION.

@@ -17,8 +17,6 @@ from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 from howsure.perturb.space_spec import OPEN_LAYOUT
 
-__all__ = ["ImportedSpace", "from_templates"]
-
 #: Longest name of a value that is named by its text, in characters.
 LONGEST = 60
 _KINDS = ("multiple_choice_template", "MultipleChoiceTemplate", "input_output_template", "InputOutputTemplate")

@@ -18,16 +18,6 @@ from howsure.perturb.space_spec import SPACE_KEYS, parse_space
 from howsure.scorers.completion_text import CompletionContext, share_context, write_context
 from howsure.scorers.multiple_choice import read_choice
 
-__all__ = [
-    "REFERENCE_KEYS",
-    "VARIANT_KEYS",
-    "DrawnVariants",
-    "FixedPrompt",
-    "draw_questions",
-    "draw_variants",
-    "hold_out",
-]
-
 #: Keys of `variants` in an experiment. The caller reads the files that `instructions`, `paraphrases`, `pool` and
 #: `templates` name.
 #: Keys of a model that is asked in all variants, and of how many of them are enough; the sampler reads them.

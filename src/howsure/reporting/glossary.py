@@ -20,8 +20,6 @@ from howsure.notes import read_templates
 from howsure.stats.core.printed_width import find_printed_width
 from howsure.stats.core.results import Columns, Result, make_columns
 
-__all__ = ["CURVES", "TERMS", "ColumnMeaning", "Explanations", "explain_columns", "list_report_columns", "read_columns"]
-
 
 class ColumnMeaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a column of a table means.

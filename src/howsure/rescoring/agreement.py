@@ -20,8 +20,6 @@ from howsure.stats.core.results import Columns, Result, Results, make_columns, n
 from howsure.stats.scores import wilson
 from howsure.store.scorer_files import RescoredRow
 
-__all__ = ["Agreement", "AgreementCounter", "Agreements"]
-
 #: Largest difference of two scores that count as equal.
 TOLERANCE = 1e-9
 #: Number of characters of a completion in an example, from its start and again from its end.

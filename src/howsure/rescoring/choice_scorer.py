@@ -12,8 +12,6 @@ from howsure.rescoring.run_context import PromptChoices, PromptIndex, RunContext
 from howsure.scorers.multiple_choice import extract_choice, read_choice
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
-__all__ = ["build_choice_scorer"]
-
 _LETTERS = string.ascii_uppercase
 #: Kind of target -> what a target of this kind is, for messages.
 _KIND_TEXTS = {

@@ -26,14 +26,6 @@ from howsure.store import manifest
 #: How the folder of a benchmark's files is named.
 _BASE = "--base FOLDER (base= in Python)"
 
-__all__ = [
-    "build_lm_eval_scorer",
-    "build_own_scorer",
-    "find_benchmark_folder",
-    "load_harness_benchmark",
-    "parse_recorded_spec",
-]
-
 #: Keys of a source in the manifest that are not part of the spec that `benchmarks.load` takes.
 _EXTRA_KEYS = ("kind", "questions", "sha256", "held_out", "held_out_seed")
 

@@ -39,8 +39,6 @@ from howsure.store.responses import iterate_batches, iterate_rows, stream
 from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, Response, has_scoring_error
 from howsure.store.scorer_files import RescoredRow
 
-__all__ = ["RUN_SCORERS", "build_run_scorer", "choose_by_targets", "choose_scorer", "compare_scores", "rescore"]
-
 #: Most threads that wait for subprocesses.
 _MOST_THREADS = 8
 _COLUMNS = (*KEY, "score", "status", "answer", "completion", "target", "error", "created")

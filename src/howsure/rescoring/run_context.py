@@ -14,8 +14,6 @@ from howsure.benchmarks.question import Benchmark
 from howsure.scorers.completion_text import CompletionContext, parse_context
 from howsure.store.responses import read_prompts
 
-__all__ = ["PromptChoices", "PromptIndex", "RunContext"]
-
 _LETTERS = string.ascii_uppercase
 
 

@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import IntArray
     from howsure.stats.core.cube import Cube
 
-__all__ = [
-    "GENERATION_KINDS",
-    "AnswerGroup",
-    "AnswerKind",
-    "GenerationKind",
-    "classify_generations",
-    "count_answers",
-    "count_unparsed",
-    "count_variant_answers",
-    "group_answers",
-    "is_correct",
-]
-
 _KEY = ("benchmark", "model", "question", "answer")
 _SUMS = ("n", "scored", "total")
 _TARGET = ["benchmark", "question", "target"]

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from howsure.stats.prompts import VariantAnswers
     from howsure.stats.questions import AnswerCounts
 
-__all__ = ["Evaluations", "open_or_list", "read", "to_answers", "to_cells", "to_cubes", "to_runs"]
-
 Part = TypeVar("Part", Cells, Cube)
 
 

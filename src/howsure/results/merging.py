@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
     from howsure.results.sources import Source
 
-__all__ = [
-    "MARKS",
-    "compare_sources",
-    "describe_variants",
-    "find_shared_cells",
-    "join_runs",
-    "mark_rows",
-    "merge_cubes",
-    "share_clusters",
-]
-
 #: The type of the parts that are merged: cells or cubes.
 Part = TypeVar("Part", Cells, Cube)
 SourceT = TypeVar("SourceT")

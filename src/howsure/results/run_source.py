@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["RunSource", "has_answers", "is_judged", "list_judged_sources"]
-
 _COLUMNS = (*KEY, "score", "answer", "created")
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"

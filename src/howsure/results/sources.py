@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["Data", "Source", "check_no_mapping", "find_sources"]
-
-
 #: The inputs that can be read: a path, a glob, an address, a frame, or several of these.
 Data: TypeAlias = str | PathLike[str] | FrameLike | Iterable[str | PathLike[str] | FrameLike]
 

@@ -29,8 +29,6 @@ from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["StoredGeneration", "StoredGenerations"]
-
 #: Number of rows of a log that are converted to Arrow at a time.
 _BATCH = 20_000
 #: Columns from which kinds are computed.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from howsure.errors import InputError
-from howsure.logs.base import UNSCORED, LogInfo, LogReader, LogRow, RowBuilder
+from howsure.logs.base import LogInfo, LogReader, LogRow, RowBuilder
 from howsure.logs.file_formats import FileHead
 from howsure.notes import Note
 from howsure.rows import to_cells
@@ -23,12 +23,11 @@ from howsure.rows.table import group_rows, open_table
 from howsure.rows.words import find_alias
 from howsure.scorers.targets import parse_items, write_targets
 from howsure.store.manifest import ModelRecord
+from howsure.store.schema import UNSCORED
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-__all__ = ["TABLES", "TableLogReader", "has_completions", "identify_table"]
 
 #: Key of the files of a benchmark, each with its hash.
 TABLES = "tables"

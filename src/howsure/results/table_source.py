@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
-__all__ = ["TableSource", "list_files_of_models", "name_tables"]
-
 Part = TypeVar("Part")
 
 

@@ -24,8 +24,6 @@ from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PromptText", "QuestionGenerations", "QuestionText", "QuestionTexts", "parse_messages", "split_prompt"]
-
 #: Largest size in bytes of a run folder that is read completely when several questions are requested.
 _SMALL = 32_000_000
 #: Lettered lines of choices, as `benchmarks.question.Prompt` writes them.

@@ -23,8 +23,6 @@ from howsure.review.verdicts import load as load_verdicts
 from howsure.rows.formats import PlacedRow, read_header, read_rows
 from howsure.store import manifest
 
-__all__ = ["CorrectedFile", "write_corrected_file"]
-
 #: Largest number of ids that a line names.
 _N_NAMED = 5
 

@@ -26,24 +26,6 @@ from howsure.stats.questions import AnswerCounts, find_label_errors
 from howsure.stats.scores import clopper_pearson
 from howsure.store.schema import Response
 
-__all__ = [
-    "SHOWS",
-    "STATES",
-    "Entry",
-    "LabelEvidence",
-    "QuestionView",
-    "QueueFilter",
-    "RunTexts",
-    "Texts",
-    "WrongLabelShare",
-    "build_queue",
-    "describe_wrong_share",
-    "estimate_wrong_share",
-    "find_neighbours",
-    "rank_label_errors",
-    "sort_queue",
-]
-
 #: The questions and the verdicts that a reviewer can select.
 SHOWS = ("suspected", "random", "all")
 

@@ -27,30 +27,6 @@ from howsure.notes import Note, warn
 from howsure.stats.core.cells import Cells, mean_where
 from howsure.stats.judges import LabelAgreement, measure_agreement
 
-__all__ = [
-    "ANSWER_LENGTH",
-    "FINAL_VERDICTS",
-    "NOTE_LENGTH",
-    "REJECTED",
-    "VERDICTS",
-    "Basis",
-    "Decision",
-    "Role",
-    "Verdict",
-    "Word",
-    "append",
-    "check_writable",
-    "compare_reviewers",
-    "content_key",
-    "decide",
-    "exclude",
-    "excluded",
-    "history",
-    "load",
-    "moment",
-    "select_verdicts",
-]
-
 Word = Literal["mislabeled", "ambiguous", "fine", "unsure", "undone"]
 #: The verdicts that a reviewer may give on a question.
 VERDICTS: tuple[str, ...] = get_args(Word)[:4]

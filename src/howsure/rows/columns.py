@@ -15,16 +15,6 @@ from howsure.rows.words import ALIASES, TEXTS, find_alias, match_words, normalis
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "MOST_WORDS",
-    "ColumnValues",
-    "MatchedColumns",
-    "TableOptions",
-    "describe_columns",
-    "find_columns",
-    "find_scale",
-]
-
 #: Largest number of different words of a column of scores.
 MOST_WORDS = 40
 #: Names that are looked for where the user names none; the others depend on the shape.

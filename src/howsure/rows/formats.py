@@ -38,30 +38,6 @@ from howsure.rows.sql import quote_name, quote_text
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "FREE_EXPANSION",
-    "MOST_EXPANSION",
-    "SUFFIXES",
-    "PlacedRow",
-    "TableHeader",
-    "escape_file_name",
-    "find_format",
-    "find_table_parts",
-    "is_glob",
-    "is_remote",
-    "is_table",
-    "match_pattern",
-    "name_row",
-    "name_table",
-    "open_database",
-    "open_rows",
-    "open_unpacked",
-    "read_header",
-    "read_regular_file",
-    "read_rows",
-    "sniff_format",
-]
-
 SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",

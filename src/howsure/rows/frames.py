@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
 
-__all__ = ["FrameLike", "group_frame", "is_frame"]
-
 T = TypeVar("T")
 
 #: Our columns of names.

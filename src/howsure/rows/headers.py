@@ -10,8 +10,6 @@ from typing import TypeAlias
 
 from howsure.errors import InputError
 
-__all__ = ["Header", "choose_header"]
-
 #: The row of the header, from 0, or several, whose names are joined; None where the user has not said it.
 Header: TypeAlias = int | Sequence[int] | None
 

@@ -8,8 +8,6 @@ from collections import Counter
 from howsure.errors import InputError, first_line
 from howsure.rows.words import ALIASES, find_alias
 
-__all__ = ["decode_json", "list_records"]
-
 
 def decode_json(text: str, place: str) -> object:
     """Return a value of JSON; a key that stands twice is an error."""

@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias, get_args
 from howsure.errors import InputError, UnknownNameError
 from howsure.rows.words import ALIASES, TEXTS
 
-__all__ = ["SHAPES", "GivenMap", "Shape", "TableMap", "parse_columns", "read_map", "write_map"]
-
 Shape: TypeAlias = Literal["generations", "cells", "models", "repeats", "variants", "questions"]
 """What a row and a column of a table are; docs/formats.md has an example of each."""
 SHAPES: tuple[Shape, ...] = get_args(Shape)

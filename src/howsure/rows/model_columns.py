@@ -29,8 +29,6 @@ from howsure.rows.words import (
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["build_no_question", "find_models", "find_parent", "find_suffix", "list_names"]
-
 #: Normalised names of texts, which are never scores of a model.
 _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
 #: Whole names of numbers beside scores; as words they also occur in names of models.

@@ -26,17 +26,6 @@ from howsure.notes import Note
 from howsure.rows.formats import name_table
 from howsure.rows.words import RUN_WORDS
 
-__all__ = [
-    "FileFacts",
-    "FileName",
-    "Layout",
-    "format_settings",
-    "is_running_number",
-    "label_by_settings",
-    "list_differing",
-    "name_files",
-]
-
 #: The words of runs; the two short ones only at the end of a name.
 _LONG, _SHORT = "|".join(RUN_WORDS[:-2]), "|".join(RUN_WORDS[-2:])
 _RUN = re.compile(rf"(?:^|[ _.-])(?:(?:{_LONG})[ _.-]?(\d+)(?=[ _.-]|$)|(?:{_SHORT})[ _.-]?(\d+)$)", re.IGNORECASE)

@@ -28,8 +28,6 @@ from howsure.safe_text import inflect_text
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["refuse_repeats", "refuse_two_targets"]
-
 #: Number of repeated keys whose rows are compared.
 _MOST_KEYS = 5000
 #: Share of keys whose rows a column must tell apart.

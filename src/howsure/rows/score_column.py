@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", "Cells", "Cube")
 
-__all__ = ["ScoreColumn", "drop_summaries", "find_failures", "read_score_column", "scale_scores"]
-
 #: Largest difference of a mean that was rounded.
 _TOLERANCE = 0.006
 #: Words of rows beside a row of means.

@@ -35,8 +35,6 @@ from howsure.rows.words import (
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["LongRows", "find_shape", "melt"]
-
 #: The names that the rows of a melted table give the columns of the name, and of its run.
 NAME, RUN = "name of the column", "run in the name of the column"
 #: What the columns of a shape are, and what its rows are.

@@ -11,23 +11,6 @@ from howsure.rows.words import MISSING_TEXTS
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "ROW",
-    "ColumnTypes",
-    "RowCheck",
-    "name_sql",
-    "number_rows",
-    "number_sql",
-    "parse_number_sql",
-    "quote_name",
-    "quote_text",
-    "read_column_types",
-    "refuse_rows",
-    "shorten_whole_numbers",
-    "write_cell_sums_sql",
-    "write_text_sql",
-]
-
 #: Column with the numbers of the rows.
 ROW = "row number"
 #: A mean of several 0/1 scores may have been rounded to two decimals.

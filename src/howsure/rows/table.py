@@ -50,20 +50,6 @@ if TYPE_CHECKING:
     from howsure.rows.frames import FrameLike
     from howsure.stats.core.cells import Cells
 
-__all__ = [
-    "Noter",
-    "TableContent",
-    "TableLayout",
-    "apply_options",
-    "describe_table",
-    "group_rows",
-    "open_table",
-    "read_cells",
-    "read_cubes",
-    "read_runs",
-    "suggest_options",
-]
-
 T = TypeVar("T")
 #: A function that is called with each note.
 Noter = Callable[[Note], None]

@@ -41,19 +41,6 @@ if TYPE_CHECKING:
 
     Rows = nw.LazyFrame[IntoLazyFrame]
 
-__all__ = [
-    "EXTREMES",
-    "SUMS",
-    "find_days",
-    "flatten_cube",
-    "keep_first_rows",
-    "make_cells",
-    "make_cubes",
-    "make_runs",
-    "merge_cells",
-    "read_time",
-]
-
 CELL = ("benchmark", "model", "question")
 #: Arrays of cells that add up, and arrays with the function that merges two of them.
 SUMS = ("n", "total", "total_sq")

@@ -8,29 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "ALIASES",
-    "FAILED_WORDS",
-    "FAILURE_COLUMNS",
-    "JUDGE_WORDS",
-    "MEASURE_WORDS",
-    "METRIC_NAMES",
-    "MISSING_TEXTS",
-    "RUN_WORDS",
-    "STEP_NAMES",
-    "SUMMARY_WORDS",
-    "TASK_NAMES",
-    "TEXTS",
-    "TURN_NAMES",
-    "WORD_SCORES",
-    "are_repeat_names",
-    "find_alias",
-    "match_words",
-    "normalise_name",
-    "split_repeat",
-    "split_words",
-]
-
 #: What the number of generations is counted in.
 _ATTEMPTS = ("total", "attempts", "trials", "samples", "generations", "completions", "responses", "runs", "repeats")
 #: Our columns and their names in other programs, in order of preference.

@@ -10,8 +10,6 @@ from pathlib import Path
 from howsure.errors import InputError
 from howsure.rows import formats
 
-__all__ = ["read_sheet"]
-
 #: What `zipfile` raises when it reads a damaged or an unusual archive.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, OSError)
 #: The place of a cell in the XML of a sheet.

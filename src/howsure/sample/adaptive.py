@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from howsure.sample.model_job import ModelJob
     from howsure.sample.worker import Worker
 
-__all__ = ["AdaptiveSchedule", "TaskSource", "compute_next_stage", "compute_pilot"]
-
 #: A function that returns the missing generations `first` to `last` of every question of one model.
 TaskSource = Callable[[int, int], Iterator[PromptTask]]
 

@@ -19,20 +19,6 @@ from howsure.models.reply import parse_reply
 from howsure.sample.resume import PromptTask
 from howsure.store.atomic import replace_file
 
-__all__ = [
-    "GENERATION_SPAN",
-    "BatchRecord",
-    "RequestIds",
-    "ResultLine",
-    "delete_record",
-    "encode_request_line",
-    "input_path",
-    "load_records",
-    "parse_line_reply",
-    "parse_result_line",
-    "save_record",
-]
-
 VERSION = 1
 #: The largest number of generations per request: the request's id stores them as a mask of 64 bits.
 GENERATION_SPAN = 64

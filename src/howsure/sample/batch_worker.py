@@ -40,8 +40,6 @@ from howsure.sample.retry import compute_wait, is_wait_too_long
 from howsure.store.atomic import suggest_remedy
 from howsure.store.schema import Response
 
-__all__ = ["BatchWorker"]
-
 T = TypeVar("T")
 
 #: Requests and bytes of one input file: the published limits are 50,000 and 200 MB.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from howsure.sample.batch_worker import BatchWorker
     from howsure.stats.core.cells import Cells
 
-__all__ = ["BenchmarkSession", "SharedParts"]
-
 #: Share of the time that computing the intervals of the progress display may take.
 INTERVAL_SHARE = 0.01
 

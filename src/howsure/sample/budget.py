@@ -23,8 +23,6 @@ from howsure.errors import BudgetSpentError, StoreError
 from howsure.sample.prices import format_dollars
 from howsure.store.atomic import replace_file
 
-__all__ = ["SPENT_FILE", "Budget", "Reservation", "Spending", "SpendingFile", "load_spending", "outlasts_session"]
-
 SPENT_FILE = "spent.json"
 #: End of the reason of a session whose minutes are over.
 _SESSION_OVER = "minutes of this session are over"

@@ -39,20 +39,6 @@ from howsure.sample.retry import compute_wait, is_wait_too_long
 from howsure.sample.yaml_source import YamlSource
 from howsure.store.atomic import replace_file
 
-__all__ = [
-    "CollectedParaphrases",
-    "ReviewedParaphrases",
-    "build_writer_config",
-    "collect_paraphrases",
-    "estimate_paraphrases",
-    "judge_paraphrases",
-    "load_instructions",
-    "open_live_model",
-    "request_choice",
-    "request_paraphrases",
-    "review_paraphrases",
-]
-
 #: Number of attempts for one instruction, and number of requests in flight.
 ATTEMPTS, MAX_IN_FLIGHT = 5, 4
 #: Approximate tokens of one phrasing, and of the verdict of a judge.

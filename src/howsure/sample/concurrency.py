@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ConcurrencySearch"]
-
 #: Largest factor by which the window grows at once, and the factor after a step that brought less than `CLEAN` of it.
 FASTEST_GROWTH, CAREFUL_GROWTH, CLEAN = 8.0, 2.0, 0.5
 #: Smallest gain of throughput for a doubled window that counts as growth.

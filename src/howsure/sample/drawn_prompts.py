@@ -17,8 +17,6 @@ from howsure.safe_text import escape_control_characters
 from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.sampling_plan import load_benchmark, select_prompts
 
-__all__ = ["DrawnPrompt", "draw_benchmark_prompts", "draw_prompts", "format_prompt"]
-
 
 @dataclass(frozen=True)
 class DrawnPrompt:

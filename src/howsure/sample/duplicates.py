@@ -20,8 +20,6 @@ from scipy.special import stdtrit
 from howsure.models.model import Reply
 from howsure.stats.repeats import bound_equal_texts, bound_uniform_replies
 
-__all__ = ["DuplicateDetector", "RepeatedTexts", "find_repeated_texts", "is_same_model"]
-
 #: Only the first prompts of a run are examined. Questions are in random order, so these are a fair sample.
 MOST_PROMPTS = 1 << 18
 #: Equal texts of at least this many characters are evidence of copies; two equal short answers are not.

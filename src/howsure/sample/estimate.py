@@ -20,8 +20,6 @@ from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.stats.core.results import Columns, Result, RowNotes
 from howsure.store.responses import is_run
 
-__all__ = ["Estimate", "ModelDemand", "ModelEstimate", "PromptDemand", "dry_run", "estimate_costs", "estimate_plans"]
-
 #: Assumptions: tokens of a completion, seconds before its first token, and tokens per second after it.
 ASSUMED_TOKENS, ASSUMED_WAIT, ASSUMED_TOKENS_PER_SECOND = 500, 1.0, 50.0
 

@@ -27,18 +27,6 @@ from howsure.sample.model_config import (
 from howsure.sample.yaml_source import StructTypes, YamlSource
 from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES, MeanClaim
 
-__all__ = [
-    "AnswerForm",
-    "BenchmarkConfig",
-    "BudgetConfig",
-    "Experiment",
-    "PromptLine",
-    "StoppingConfig",
-    "StoppingReason",
-    "StoppingVerdict",
-    "load_experiment",
-    "parse_experiment",
-]
 #: Why a run ended: the interval is narrow enough; the interval excludes 0; no number of rounds could make it narrow
 #: enough; all rounds are done; the other model of the pair was given up, so this one sampled all its rounds.
 StoppingReason = Literal["narrow", "different", "unreachable", "all", "alone"]

@@ -34,8 +34,6 @@ from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.sample.scored_rows import score_reply
 from howsure.stats.core.results import Columns, Result, make_columns
 
-__all__ = ["CheckState", "ExperimentCheck", "ExperimentChecks", "check_experiment"]
-
 #: What a check says: all is well; something to know; the run cannot start, or would waste what it costs.
 CheckState = Literal["ok", "note", "problem"]
 

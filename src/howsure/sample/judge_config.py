@@ -13,8 +13,6 @@ from howsure.errors import InputError
 from howsure.sample.model_config import Count, ModelConfig, ModelLine, Rate, expand_model_line
 from howsure.sample.yaml_source import YamlSource
 
-__all__ = ["TEMPLATES", "BudgetConfig", "JudgeConfig", "JudgeLine", "JudgeTemplate", "load_judge", "parse_judge"]
-
 #: Templates of judges that are built in.
 JudgeTemplate = Literal["correct", "simpleqa", "pairwise"]
 #: Verdicts of each built-in template, with their scores.

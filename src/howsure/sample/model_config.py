@@ -22,8 +22,6 @@ from howsure.models.model import Model, Settings
 from howsure.safe_text import find_secret_fields, mask_address, resembles_secret
 from howsure.sample.yaml_source import YamlSource
 
-__all__ = ["Count", "ModelConfig", "ModelLine", "PriceLine", "Rate", "expand_model_line", "find_key", "open_model"]
-
 #: Fields of a request body that the sampler sets itself, by their names in each dialect.
 RESERVED = {
     *("model", "messages", "prompt", "n", "stream", "temperature", "top_p", "max_tokens", "stop"),

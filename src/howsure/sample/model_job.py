@@ -26,8 +26,6 @@ from howsure.sample.scored_rows import RowWriter, build_failed_rows, score_reply
 from howsure.sample.snapshot import Tally
 from howsure.store.schema import Response
 
-__all__ = ["ModelJob", "RequestSize", "add_stops", "build_request"]
-
 #: Generations per request: while no lower limit of the endpoint is known, and if log-probabilities are requested.
 MOST, MOST_LOGPROBS = 128, 8
 #: After so many consecutive replies with fewer choices than requested, requests become smaller.

@@ -19,18 +19,6 @@ from urllib.parse import urlsplit
 from howsure.benchmarks.question import Message
 from howsure.errors import InputError
 
-__all__ = [
-    "FREE",
-    "PICO_PER_DOLLAR",
-    "Price",
-    "bound_prompt_tokens",
-    "build_missing_price_error",
-    "estimate_prompt_tokens",
-    "find_price",
-    "format_dollars",
-    "to_pico_dollars",
-]
-
 #: Number of pico-dollars in a dollar.
 PICO_PER_DOLLAR = 10**12
 #: Some prices depend on the hour or change on a date. The table is read for each half hour of the next 24 hours, and

@@ -14,8 +14,6 @@ from howsure.errors import first_line
 from howsure.sample.prices import PICO_PER_DOLLAR, format_dollars
 from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, RecentRate, Snapshot
 
-__all__ = ["JsonLines", "LastingStream", "Progress", "build_table", "format_duration", "format_lines"]
-
 if TYPE_CHECKING:
     from rich.console import Group
 

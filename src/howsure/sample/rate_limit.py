@@ -32,8 +32,6 @@ from howsure.errors import EndpointError
 from howsure.models.model import RateLimits
 from howsure.sample.concurrency import ConcurrencySearch
 
-__all__ = ["Permit", "RateLimiter"]
-
 #: Factor of the window after many rejections; relative growth of the window per round trip, if that exceeds one.
 DECREASE, INCREASE = 0.8, 0.01
 #: Number of successes without growth after a server error, and number of successes that end a congested period.

@@ -20,8 +20,6 @@ from howsure.sample.model_config import ModelConfig
 from howsure.sample.sampling_plan import load_benchmark
 from howsure.stats.prompts import summarize_variants
 
-__all__ = ["ReferenceSpec", "find_enough_variants", "find_reference", "limit_other_models", "select_reference"]
-
 
 class ReferenceSpec(NamedTuple):
     """The reference model of the prompt variants of a benchmark.

@@ -23,19 +23,6 @@ from howsure.store.schema import UNSCORED
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "MOST",
-    "OUTAGE",
-    "MissingCells",
-    "PromptTask",
-    "StoredCells",
-    "WantedCells",
-    "find_missing_cells",
-    "order_key",
-    "read_stored_cells",
-    "sample_questions",
-]
-
 #: Reason of a row whose request failed to the end while no other succeeded: the next session sends it again.
 OUTAGE = "outage"
 #: The largest generation number that is used; each cell takes one bit of memory for each smaller number.

@@ -11,8 +11,6 @@ import numpy as np
 from howsure.errors import EndpointError
 from howsure.sample.resume import PromptTask
 
-__all__ = ["UNREADABLE", "PendingRequest", "RetryPolicy", "compute_backoff", "compute_wait", "is_wait_too_long"]
-
 #: Reason of the error that ends a judge of which no verdict can be read.
 UNREADABLE = "unreadable"
 #: Largest number of attempts for a request, and for a request that fails only because requests are sent too fast.

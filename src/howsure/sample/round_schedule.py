@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from howsure.sample.worker import Worker
     from howsure.stats.sequential import StoppingDecision
 
-__all__ = ["RoundSchedule", "compute_next_analysis"]
-
 #: Rounds before the first interim analysis; fewer rounds do not allow an estimate of the variance.
 FIRST = 2
 

@@ -32,8 +32,6 @@ from howsure.sample.session import Session
 from howsure.sample.snapshot import ModelOutcome, Outcome, Snapshot
 from howsure.store.responses import RunFolder
 
-__all__ = ["describe_outcome", "load_shard", "run", "run_experiment"]
-
 if TYPE_CHECKING:
     from howsure.models.batch_client import BatchClient
     from howsure.stats.core.cells import Cells

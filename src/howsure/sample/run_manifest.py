@@ -17,8 +17,6 @@ from howsure.sample.model_job import ModelJob
 from howsure.sample.sampling_plan import SamplingPlan
 from howsure.store import manifest
 
-__all__ = ["begin_manifest", "finish_manifest", "list_notes"]
-
 #: Largest number of reported versions of a model that are written.
 MOST_VERSIONS = 20
 

@@ -28,16 +28,6 @@ from howsure.sample.prices import FREE, Price, build_missing_price_error, find_p
 from howsure.sample.resume import MissingCells, StoredCells, WantedCells, find_missing_cells, sample_questions
 from howsure.sample.snapshot import Tally
 
-__all__ = [
-    "PromptSelection",
-    "SamplingPlan",
-    "apply_decoding",
-    "build_plans",
-    "check_prices",
-    "load_benchmark",
-    "select_prompts",
-]
-
 
 class SamplingPlan(NamedTuple):
     """The checked questions, variants and prices of an experiment; built before anything is sent or written."""

@@ -15,8 +15,6 @@ from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store.responses import RunFolder
 from howsure.store.schema import UNSCORED, Response
 
-__all__ = ["RowWriter", "build_failed_rows", "score_reply"]
-
 #: Rows per transaction, and the longest wait of a row for it in seconds.
 BATCH, LONGEST_WAIT = 1000, 0.25
 #: Status of a generation by what its finish reason says; all others are "ok" if they have a text.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from howsure.models.batch_client import BatchClient
     from howsure.stats.core.cells import Cells
 
-__all__ = ["Session"]
-
 
 class Session:
     """The workers of all models on all benchmarks in one session of a run.

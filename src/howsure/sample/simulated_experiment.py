@@ -10,10 +10,9 @@ from howsure.benchmarks import catalogue
 from howsure.models.generating_process import ABILITIES
 from howsure.models.model import Settings
 from howsure.notes import Note, warn
-from howsure.sample.experiment import BenchmarkConfig, BudgetConfig, Experiment
+from howsure.sample.experiment import BenchmarkConfig, Experiment
+from howsure.sample.judge_config import BudgetConfig
 from howsure.sample.model_config import ModelConfig
-
-__all__ = ["SIMULATED_PREFIX", "simulate_models"]
 
 #: What the labels of models begin with that a simulated one stands for.
 SIMULATED_PREFIX = "simulated "

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, IntArray
 
-__all__ = ["ModelOutcome", "ModelProgress", "Outcome", "RecentRate", "Snapshot", "Tally"]
-
 #: Seconds over which the rate is measured.
 WINDOW = 30.0
 

@@ -22,8 +22,6 @@ from howsure.sample.resume import OUTAGE, PromptTask
 from howsure.sample.retry import MAX_ATTEMPTS, PendingRequest, RetryPolicy, compute_wait, is_wait_too_long
 from howsure.store.schema import Response
 
-__all__ = ["Worker"]
-
 #: Reasons of failures that another attempt does not fix.
 LASTING = ("bad_request", "too_large")
 #: Reasons after which it is unknown whether the endpoint made and billed the generations.

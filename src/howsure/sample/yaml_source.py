@@ -12,8 +12,6 @@ import yaml
 from howsure.errors import InputError, UnknownNameError
 from howsure.safe_text import find_secret_fields, mask_secrets
 
-__all__ = ["StructTypes", "YamlSource"]
-
 T = TypeVar("T", bound=msgspec.Struct)
 StructTypes = Mapping[str | int, type[msgspec.Struct]]
 #: Words for the types in messages of msgspec.

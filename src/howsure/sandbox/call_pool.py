@@ -25,8 +25,6 @@ import msgspec
 
 from howsure.errors import ResourceLimitError
 
-__all__ = ["CallPool", "CallProcess"]
-
 #: Memory that the subprocess may use, in bytes: a number with a billion digits fails instead of filling the machine.
 MEMORY = 4 << 30
 #: Most subprocesses of a pool.

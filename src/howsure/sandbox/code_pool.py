@@ -29,8 +29,6 @@ from howsure.sandbox.isolation import (
     find_library_folders,
 )
 
-__all__ = ["CodeJob", "CodePool", "CodeVerdict"]
-
 #: Most pairs of processes that wait for a job.
 _MOST_WAITING = 4
 #: Seconds in which two processes have to start.

@@ -31,17 +31,6 @@ from typing import Literal
 from howsure.errors import InputError
 from howsure.notes import Note, warn
 
-__all__ = [
-    "ALLOW_UNSAFE",
-    "SCRATCH_FOLDER",
-    "Isolation",
-    "ProcessLimits",
-    "build_command",
-    "choose_isolation",
-    "find_isolation",
-    "is_unsafe_code_allowed",
-]
-
 Isolation = Literal["bubblewrap", "namespaces", "limits"]
 """How a process is isolated, see the module."""
 

@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from howsure.scorers.language_words import OPTION_NOUNS
 
-__all__ = ["ChoicePatterns", "build_patterns", "fold_text"]
-
 _LATEX_WORD = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathsf|boxed)\s?\{([^{}]*)\}")
 _LATEX_SPACE = re.compile(r"\\[,;:! ()\[\]]|\{,\}|\\(?:left|right|displaystyle)\b|~")
 #: First of the characters that stand for labels that are signs.

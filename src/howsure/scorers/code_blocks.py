@@ -12,8 +12,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["CodeAnswer", "defined_names", "extract_code", "extract_expression", "parse_python"]
-
 #: Longest completion that is read, in characters; what is longer is cut.
 LONGEST = 200_000
 

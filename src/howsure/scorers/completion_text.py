@@ -24,19 +24,6 @@ from typing import NamedTuple, Protocol, cast
 
 from howsure.scorers.statements import find_statement
 
-__all__ = [
-    "CompletionContext",
-    "ContextExtractor",
-    "SplitText",
-    "accept_context",
-    "clean_completion",
-    "find_stops",
-    "parse_context",
-    "share_context",
-    "split_thoughts",
-    "write_context",
-]
-
 #: Characters of a line behind a stop that show that it repeats the own question, at least and at most.
 SHORTEST_LINE, LONGEST_LINE = 20, 150
 _STATED_END = re.compile(r"\b[Tt]he answer is \(?[^\s.()]{1,12}\)?\.[ \t]*(?=\n)")

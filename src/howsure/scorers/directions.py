@@ -8,8 +8,6 @@ from howsure.scorers.completion_text import CompletionContext, clean_completion
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.statements import find_statements, split_sentences
 
-__all__ = ["CARDINAL", "DIRECTIONS", "SHORT", "build_direction_scorer", "extract_direction"]
-
 #: The eight directions, clockwise from north.
 DIRECTIONS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 CARDINAL = DIRECTIONS[::2]

@@ -17,8 +17,6 @@ from howsure.scorers.open_answers import is_refusal, read_stated
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_targets
 
-__all__ = ["build_drop_scorer", "compute_drop_f1", "list_accepted_answers"]
-
 #: What a score is: the F1 of words, or 1 for the same spans and 0 else.
 MEASURES = ("f1", "exact")
 #: Text between two spans of an answer, in prompts, completions and targets.

@@ -22,8 +22,6 @@ from typing import Any, NamedTuple
 from howsure.errors import InputError
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
-__all__ = ["FORMS", "build_ifeval_scorer", "check_instructions", "parse_instructions"]
-
 #: Forms of the score: whether all instructions are followed, or the share of them; strictly or loosely.
 FORMS = ("strict", "loose", "share", "loose-share")
 Settings = Mapping[str, Any]

@@ -15,8 +15,6 @@ from howsure.scorers.open_answers import is_refusal, matches_target, normalize_a
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_items
 
-__all__ = ["build_list_scorer", "read_items"]
-
 #: How two lists are compared: as sets, in their order, or by the share of their items.
 COMPARISONS = ("all", "ordered", "share")
 #: Most items of a list that are read, and most words of an item of a reply that is a list as a whole.

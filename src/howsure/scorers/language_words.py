@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DECIMAL_COMMA", "LANGUAGES", "OPTION_NOUNS", "UNSPACED", "LanguageWords"]
-
 _DECIMAL_COMMA = "cs da de el es fi fr hu id it nl no pl pt ro ru sv tr uk vi"
 #: Codes of the languages in which the comma separates decimals and the point or a space groups thousands.
 DECIMAL_COMMA = frozenset(_DECIMAL_COMMA.split())

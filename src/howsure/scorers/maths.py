@@ -20,8 +20,6 @@ from howsure.scorers.numerals import canonical_number
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.statements import find_statements
 
-__all__ = ["build_maths_scorer", "compare_maths"]
-
 #: Processor time that the comparison of one completion may take, in seconds.
 SECONDS = 5.0
 #: Longest formula that is parsed, in characters: math-verify takes seconds on longer ones.

@@ -27,8 +27,6 @@ from howsure.scorers.choice_labels import ChoicePatterns, build_patterns, remove
 from howsure.scorers.completion_text import CompletionContext, clean_completion
 from howsure.scorers.statements import Statement, find_statements, read_line
 
-__all__ = ["extract_choice", "read_choice"]
-
 #: The index of a choice and the rule, or None and the reason.
 _Reading: TypeAlias = tuple[int | None, str]
 

@@ -25,8 +25,6 @@ from howsure.scorers.numerals import (
 from howsure.scorers.open_answers import is_refusal
 from howsure.scorers.statements import find_statements, split_sentences
 
-__all__ = ["canonical_number", "extract_number", "read_number"]
-
 _DIGIT = re.compile(r"\d")
 _EQUALS = re.compile(r"=|≈|\\approx|\bequals\b")
 # "18 (6 for each)": what follows in brackets is a remark.

@@ -18,16 +18,6 @@ from typing import NamedTuple
 
 from howsure.scorers.language_words import DECIMAL_COMMA
 
-__all__ = [
-    "SMALL_NUMBERS",
-    "Number",
-    "canonical_number",
-    "find_numbers",
-    "format_number",
-    "parse_words",
-    "rewrite_numerals",
-]
-
 #: Longest number that is read, in characters, and largest exponent; what exceeds them is no number.
 LONGEST, LARGEST_EXPONENT = 60, 60
 #: An integer and nothing else, which most targets and many answers are.

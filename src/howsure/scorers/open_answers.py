@@ -31,18 +31,6 @@ from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash
 from howsure.scorers.statements import find_statements, read_line
 from howsure.scorers.targets import parse_targets
 
-__all__ = [
-    "build_contains_scorer",
-    "build_exact_scorer",
-    "build_f1_scorer",
-    "build_normalised_scorer",
-    "is_refusal",
-    "matches_target",
-    "normalize_answer",
-    "read_stated",
-    "split_words",
-]
-
 #: Longest answer that is normalised, and longest one that is stored of a reply without a target, in characters.
 LONGEST, LONGEST_STORED = 20_000, 200
 #: Most words of a target that may stand in any order; shortest word to which others may be glued, in letters.

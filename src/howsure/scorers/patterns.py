@@ -12,8 +12,6 @@ from howsure.scorers.open_answers import normalize_text
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_targets
 
-__all__ = ["build_regex_scorer", "search_pattern"]
-
 #: Processor time that a pattern may take on one completion, in seconds.
 SECONDS = 1.0
 #: Number of completions on which a pattern may take too long before it is refused.

@@ -25,8 +25,6 @@ from types import FunctionType
 from howsure.errors import InputError
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 
-__all__ = ["build_python_scorer"]
-
 #: Parameter of a function -> what it receives of an item, besides the completion and the target.
 _EXTRA: dict[str, Callable[[ScoringItem], object]] = {
     "question": lambda item: item.context.question,

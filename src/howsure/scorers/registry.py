@@ -31,8 +31,6 @@ from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, clea
 from howsure.scorers.unit_tests import build_unit_test_scorer
 from howsure.scorers.yes_no import build_yes_no_scorer
 
-__all__ = ["SCORERS", "build_scorer"]
-
 
 def build_scorer(spec: str, where: str, names: Iterable[str] = ()) -> Scorer:
     r"""Return a scorer by its name, such as `numeric` or `regex:answer: (\w+)`.

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from howsure.scorers.completion_text import CompletionContext, clean_completion
 
-__all__ = ["ScoredAnswer", "Scorer", "ScoringItem", "clean_first", "hash_code"]
-
 #: Modules that find the text of a completion and its statement.
 READING_CODE = ("scorers.completion_text", "scorers.statements", "scorers.language_words")
 #: Folder of the package howsure.

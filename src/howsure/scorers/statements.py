@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from howsure.scorers.language_words import LANGUAGES
 
-__all__ = ["Statement", "find_statement", "find_statements", "read_line", "split_sentences"]
-
 #: Longest statement that is read, in characters.
 LONGEST = 400
 #: Characters of the end of a text that are searched for a statement before more of it is.

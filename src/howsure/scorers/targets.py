@@ -8,8 +8,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["parse_items", "parse_targets", "write_targets"]
-
 _SEPARATORS = re.compile(r"(?:\s*[,;\n、，；]\s*)+(?:and\s+|&\s*)?|\s+(?:and|&)\s+")
 
 

@@ -22,8 +22,6 @@ from howsure.scorers.code_blocks import CodeAnswer, defined_names, extract_code,
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
 from howsure.scorers.targets import parse_items
 
-__all__ = ["FORMS", "CodeQuestion", "build_unit_test_scorer", "parse_code_question"]
-
 #: What the completion gives: functions, the result of a call, or the arguments of one.
 FORMS = ("functions", "output", "input")
 #: Name under which the sandbox has the value of a completion.

@@ -16,8 +16,6 @@ from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash
 from howsure.scorers.statements import find_statements, split_sentences
 from howsure.scorers.targets import parse_targets
 
-__all__ = ["build_yes_no_scorer", "is_yes_or_no", "read_yes_no"]
-
 _EDGE = r"[¡\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\s*_`\"'“”‘’«(\[{$#>\\.,:;!-]{0,12}"
 #: What may stand before the word.
 _LEAD = rf"(?:(?:so|thus|therefore|well|i think|(?:that|this|it) is),?\s+){{0,2}}{_EDGE}"

@@ -10,16 +10,6 @@ from pathlib import Path
 
 from howsure.errors import StoreError, first_line
 
-__all__ = [
-    "FolderLock",
-    "build_temporary_path",
-    "find_leftovers",
-    "flush_folder",
-    "is_own_file",
-    "replace_file",
-    "suggest_remedy",
-]
-
 LOCK = ".lock"
 #: Errors of a folder or medium that may not be written.
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})

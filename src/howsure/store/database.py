@@ -25,26 +25,6 @@ from howsure.store.row_blocks import (
 )
 from howsure.store.schema import KEY, OLDEST, TEXTS, VERSION, Response
 
-__all__ = [
-    "NAME",
-    "PROMPTS",
-    "RESPONSES",
-    "TableSchema",
-    "check_version",
-    "clear_rows",
-    "count_moved",
-    "insert_blocks",
-    "is_empty",
-    "open_to_read",
-    "open_to_write",
-    "read_batches",
-    "read_generations",
-    "read_models",
-    "replace_rows",
-    "shrink_file",
-    "translate_errors",
-]
-
 NAME = "responses.sqlite"
 #: Version of the file format.
 FORMAT = 4

@@ -24,8 +24,6 @@ from howsure.store.row_blocks import to_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["find_generations", "find_prompts", "read_clusters"]
-
 
 def find_generations(
     path: Path,

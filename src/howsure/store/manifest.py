@@ -36,26 +36,6 @@ from howsure.store import database
 from howsure.store.atomic import replace_file
 from howsure.store.schema import VERSION
 
-__all__ = [
-    "NAME",
-    "PLANS_NAME",
-    "AdaptivePlan",
-    "LogIdentity",
-    "Manifest",
-    "ModelRecord",
-    "Plans",
-    "SessionRecord",
-    "StageBasis",
-    "Stopped",
-    "StoredNote",
-    "begin",
-    "finish",
-    "format_time",
-    "load",
-    "load_plans",
-    "save_plan",
-]
-
 NAME = "manifest.json"
 PLANS_NAME = "stages.json"
 #: Version of the format of `stages.json`.

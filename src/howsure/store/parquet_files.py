@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = [
-    "MARK",
-    "OpenFile",
-    "build_arrow_schema",
-    "convert_batches",
-    "find_row_groups",
-    "merge_sorted",
-    "open_file",
-    "read_generations",
-    "read_row_groups",
-    "write_file",
-]
-
 #: A row group ends at so many bytes or rows, and at twice as many after each `GROUPS` row groups, up to what is read at
 #: once. This bounds the size of the footer (9 kB of memory per row group) for files of any length.
 GROUP_BYTES, GROUP_ROWS, GROUPS = 2 << 20, 2048, 4096

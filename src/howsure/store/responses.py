@@ -38,8 +38,6 @@ from howsure.store.schema import KEY, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RunFolder", "is_run", "iterate_batches", "iterate_rows", "read", "read_prompts", "stream"]
-
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
 #: Integers in SQLite and Arrow have 64 bits.
 _LARGEST = 2**63

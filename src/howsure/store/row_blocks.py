@@ -25,21 +25,6 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.store.schema import COLUMNS, KEY, Response
 
-__all__ = [
-    "ROW_COLUMNS",
-    "SHARED_KEY",
-    "RowBlock",
-    "build_block_decoder",
-    "build_block_encoder",
-    "build_text_decoder",
-    "build_text_encoder",
-    "escape_surrogates",
-    "find_valid",
-    "merge_blocks",
-    "to_arrow",
-    "to_numpy",
-]
-
 #: Columns of the key that the rows of a block share, and columns that each row has for itself.
 SHARED_KEY, ROW_COLUMNS = KEY[:-1], COLUMNS[len(KEY) - 1 :]
 _COMPLETION, _REASONING = ROW_COLUMNS.index("completion"), ROW_COLUMNS.index("reasoning")

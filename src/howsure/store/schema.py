@@ -10,21 +10,6 @@ from typing import TypeAlias
 
 import msgspec
 
-__all__ = [
-    "COLUMNS",
-    "KEY",
-    "OLDEST",
-    "SCORING_ERROR",
-    "TEXTS",
-    "UNSCORED",
-    "USAGE_COLUMNS",
-    "VERSION",
-    "WITHOUT_ANSWER",
-    "CompletionKey",
-    "Response",
-    "has_scoring_error",
-]
-
 #: Version of the schema; written in each run folder, and raised when a column is added or changes its meaning.
 VERSION = 3
 #: Oldest version that is read; columns that it lacks are null.

@@ -35,22 +35,6 @@ from howsure.store.schema import COLUMNS, SCORING_ERROR, UNSCORED, VERSION, Resp
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "FOLDER",
-    "NEWEST",
-    "OWN_SCORES",
-    "UNSCORED",
-    "ReplacedTargets",
-    "RescoredRow",
-    "find_newest",
-    "list_scorers",
-    "read_name_and_time",
-    "read_replaced_targets",
-    "split_name",
-    "stream_rows",
-    "write_scores",
-]
-
 FOLDER = "scores"
 #: Name under which `stream_rows` gives the scores that a scorer other than a judge wrote last, and the own score of a
 #: row that has none of these.

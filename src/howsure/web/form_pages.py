@@ -22,8 +22,6 @@ from starlette.types import ASGIApp
 
 from howsure.web.server import bind_port, format_address, serve_until_interrupted
 
-__all__ = ["BODY_LENGTH", "build_environment", "build_static_route", "get_user", "read_form", "serve_in_browser"]
-
 #: Longest form, in bytes.
 BODY_LENGTH = 64_000
 _HERE = Path(__file__).parent

@@ -22,8 +22,6 @@ from howsure.review.verdicts import moment
 from howsure.web.form_pages import build_environment, build_static_route, get_user, read_form, serve_in_browser
 from howsure.web.server import AccessGuard, derive_form_secret
 
-__all__ = ["LabelSession", "create_label_app", "serve_labels"]
-
 
 class LabelSession:
     """One session of a reviewer: the drawn completions, the words of verdicts, and the file of labels."""

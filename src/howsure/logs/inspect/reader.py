@@ -25,7 +25,6 @@ import msgspec
 from howsure.errors import InputError
 from howsure.logs.base import (
     N_COMPARED,
-    UNSCORED,
     LogInfo,
     LogReader,
     LogRow,
@@ -59,6 +58,7 @@ from howsure.logs.settings import DECODING, list_conditions, list_decoding
 from howsure.logs.spec_functions import time
 from howsure.logs.values import as_mapping, hash_text, parse_number
 from howsure.store.manifest import ModelRecord
+from howsure.store.schema import UNSCORED
 
 _CUT, _FILTERED = frozenset({"max_tokens", "model_length", "length"}), frozenset({"content_filter"})
 #: Limits of a sample that cut off its last completion.

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from howsure.logs.base import UNSCORED, RowBuilder, RowFields, mark_missing
+from howsure.logs.base import RowBuilder, RowFields, mark_missing
 from howsure.logs.inspect.log_file import InspectLog, Message, Sample, SampleOutput, SampleScore, SampleSummary
 from howsure.logs.values import parse_score
+from howsure.store.schema import UNSCORED
 
 #: A scorer, and the key of its value where that is a dict or a list.
 ScorerPlace = tuple[str, str | None]

@@ -24,7 +24,6 @@ import msgspec
 from howsure.errors import InputError
 from howsure.logs.base import (
     N_DIGESTED,
-    UNSCORED,
     LogInfo,
     LogReader,
     LogRow,
@@ -49,6 +48,7 @@ from howsure.logs.file_formats import (
 from howsure.logs.lm_eval.run_metadata import TOTALS_KEYS, LmEvalRun, Totals, find_run
 from howsure.logs.values import encode_text, format_choice, hash_text, list_messages, parse_score
 from howsure.store.manifest import ModelRecord
+from howsure.store.schema import UNSCORED
 
 #: Keys that a samples line has for every task.
 SAMPLE_KEYS = frozenset({"doc", "resps", "filtered_resps"})

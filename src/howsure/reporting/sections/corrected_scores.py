@@ -15,8 +15,6 @@ from howsure.stats.core.text_table import choose_row_decimals
 from howsure.stats.judges import FEWEST_LABELS, calibrate, compare_corrected
 from howsure.stats.scores import Scores
 
-__all__ = ["CorrectedScores", "correct_scores", "describe_corrected_verdict", "describe_few_labels"]
-
 #: Why a model has no corrected score though others have one.
 NOT_JUDGED = "no judge scored it: people's labels correct the scores of a judge"
 

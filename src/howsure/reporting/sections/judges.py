@@ -34,9 +34,6 @@ from howsure.stats.judges import (
     examine_judge,
 )
 
-__all__ = ["build_judge_section", "describe_judge"]
-
-
 #: What a test would have detected, by its name.
 _UNDETECTED = {"self-preference": "a model", "length": "the length of a completion"}
 
