@@ -100,7 +100,7 @@ def test_several_benchmarks_are_tested_together(howsure, tmp_path):
 
 def test_models_with_the_same_scores_cannot_be_told_apart(howsure, tmp_path):
     paths = [write(tmp_path / f"{m}.csv", rates(20), model=m) for m in "ab"]
-    assert "cannot be told apart on sums: +0.000" in first_line(howsure, *paths)
+    assert "cannot be told apart on sums: both scored the same (" in first_line(howsure, *paths)
 
 
 def test_one_question_can_not_be_tested(howsure, tmp_path):
@@ -111,7 +111,7 @@ def test_one_question_can_not_be_tested(howsure, tmp_path):
 def test_a_few_questions_that_differ_are_no_finding(howsure, tmp_path):
     """Three of forty questions differ, all in one direction: the sign test has p = .25."""
     paths = [write(tmp_path / f"{m}.csv", rates(r, k=1), model=m) for m, r in (("a", 20), ("b", 23))]
-    assert first_line(howsure, *paths).startswith("b and a cannot be told apart on sums: +0.075")
+    assert first_line(howsure, *paths).startswith("b and a cannot be told apart on sums: b is ahead by 0.075 (")
 
 
 def test_other_questions_are_refused(howsure, tmp_path):
@@ -129,7 +129,7 @@ def test_a_difference_that_unread_answers_decide_is_undecided(howsure, tmp_path)
     path = run_of(tmp_path / "run", rows)
     line = first_line(howsure, path)
     assert line.startswith("unread answers decide whether a or b is better on ")
-    assert "+0.375" in line
+    assert "a is ahead by 0.375" in line
 
 
 def test_the_level_decides(howsure, tmp_path):

@@ -150,19 +150,12 @@ def test_every_moment_of_saving_leaves_the_old_or_the_new(tmp_path):
     assert any((path / ".manifest.json.new").exists() for path in states)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b'{"schema": 1, "models": 3}',
-        b'{"schema": "\xff"}',
-        b"{}",
-        b'{"schema": 1, "models": ' + b"[" * 100_000,
-        b'{"schema": 1, "models": {"m": {"name": "m", "kind": "k", "choices": 0}}}',
-    ],
-)
+NESTED = b'{"schema": 1, "models": ' + b"[" * 100_000
+NO_CHOICES = b'{"schema": 1, "models": {"m": {"name": "m", "kind": "k", "choices": 0}}}'
+DAMAGED = [b"", b"{", b"[]", b'{"schema": 1, "models": 3}', b'{"schema": "\xff"}', b"{}", NESTED, NO_CHOICES]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 def test_damaged_manifest_is_told_in_one_line(tmp_path, text):
     (tmp_path / "manifest.json").write_bytes(text)
     for attempt in (load, lambda path: begin(path, asked())):

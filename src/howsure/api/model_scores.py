@@ -319,7 +319,7 @@ def describe_comparison(result: Results) -> list[str]:
     >>> scores = [[[1]] * 20, [[0]] * 16 + [[1]] * 4]
     >>> cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(20)], scores)
     >>> describe_comparison(hs.compare(cells, "b", "a"))
-    ['a is better than b on sums: +0.800 (95 % interval 0.509 to 0.945, p < .001)']
+    ['a is better than b on sums: +0.800 (95 % interval 0.493 to 0.961, p <0.001)']
     """
     lines: list[str] = []
     for part in result.parts:
@@ -336,21 +336,19 @@ def _describe_pair(
     benchmark: str, a: str, b: str, difference: float, low: float, high: float, p: float, verdict: str, *, level: float
 ) -> str:
     """Return the sentence on one comparison."""
+    from howsure.reporting.formatting import format_p_value
+
     if difference < 0:
         a, b, difference, low, high = b, a, -difference, -high, -low
-    numbers = f"{difference:+.3f} ({100 * level:g} % interval {low:.3f} to {high:.3f}, {_format_p(p)})"
     if math.isnan(difference) or math.isnan(p):
         return f"no test of {a} and {b} is possible on {benchmark}"
+    limits = f"({100 * level:g} % interval {low:.3f} to {high:.3f}, p {format_p_value(p)})"
+    ahead = f"{a} is ahead by {difference:.3f}" if difference else "both scored the same"
     if verdict == "undecided":
-        return f"unread answers decide whether {a} or {b} is better on {benchmark}: {numbers} as scored"
+        return f"unread answers decide whether {a} or {b} is better on {benchmark}: as scored, {ahead} {limits}"
     if p < 1 - level:
-        return f"{a} is better than {b} on {benchmark}: {numbers}"
-    return f"{a} and {b} cannot be told apart on {benchmark}: {numbers}"
-
-
-def _format_p(p: float) -> str:
-    """Return a p-value with three decimals."""
-    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
+        return f"{a} is better than {b} on {benchmark}: {difference:+.3f} {limits}"
+    return f"{a} and {b} cannot be told apart on {benchmark}: {ahead} {limits}"
 
 
 def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:

@@ -124,10 +124,10 @@ class DeclaredCommand(click.Command):
     _is_declared: bool
 
     def __init__(
-        self, *args: object, of: str = "", omit: str = "", names: Mapping[str, str] | None = None, **kwargs: object
+        self, *args: Any, of: str = "", omit: str = "", names: Mapping[str, str] | None = None, **kwargs: Any
     ) -> None:
         self._of, self._omit, self._names = of.split(), set(omit.split()), dict(names or {})
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as click.command calls it
+        super().__init__(*args, **kwargs)
 
     @property
     def params(self) -> list[click.Parameter]:

@@ -520,27 +520,26 @@ def _make_points(index: IntArray, dimensions: int) -> FloatArray:
 def list_reversed(cells: Cells) -> list[tuple[str, str]]:
     """Return pairs of models of which the first has the higher score, and the second is ahead on common questions.
 
-    Ahead is a sum of differences of more than twice the root of the sum of their squares, as chance would seldom give.
+    Both differences are further apart than random questions make them, at a level of .05 that all pairs share.
 
     Examples
     --------
-    >>> scores = [[[1]] + [[0]] * 6 + [[]] * 5, [[1]] * 7 + [[0]] * 5]
-    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list("abcdefghijkl"), scores))
-    []
-    >>> scores = [[[1]] * 6 + [[0]] * 6 + [[]] * 20, [[1]] * 12 + [[0]] * 20]
-    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list(map(str, range(32))), scores))
+    >>> scores = [[[1]] * 9 + [[0]] + [[]] * 10, [[1]] * 10 + [[0]] * 10]
+    >>> list_reversed(Cells.from_scores("demo", ["a", "b"], list(map(str, range(20))), scores))
     [('a', 'b')]
     """
     if np.all(cells.answered):
         return []
     answered, totals = cells.answered.astype(float), np.where(cells.answered, cells.mean, 0)
-    common = totals @ answered.T  # of a's means, over the questions that b answered too
-    score = cells.average_questions()
-    squares = totals**2 @ answered.T  # the squares of differences on common questions are a^2 + b^2 - 2 a b
-    ahead = (common.T - common > _ROUNDING * len(cells.questions)) & (
-        (common - common.T) ** 2 > 4 * (squares + squares.T - 2 * totals @ totals.T)
-    )
-    rows = (np.subtract.outer(score, score) > _ROUNDING) & ahead
+    n, score = np.sum(answered, axis=1)[:, None], cells.average_questions()[:, None]
+    shared = answered @ answered.T
+    spread = np.sum((totals - score) ** 2 * answered, axis=1)[:, None] / np.maximum(n - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        common = totals @ answered.T / shared  # a's score on the questions that b answered too
+        moved, variance = score - common, spread * (1 / shared - 1 / n)
+        z = (moved - moved.T) / np.sqrt(variance + variance.T)
+        is_reversed = (score - score.T > _ROUNDING) & (common - common.T < -_ROUNDING)
+        rows = is_reversed & (z > special.ndtri(1 - 0.05 / len(n) ** 2))
     return [(cells.models[i], cells.models[j]) for i, j in np.argwhere(rows)]
 
 

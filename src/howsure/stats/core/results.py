@@ -193,7 +193,7 @@ class Result:
         """Keep the table as the representation; the decorator `dataclass` would replace it by a list of fields."""
         super().__init_subclass__(**kwargs)
         if "__repr__" not in vars(cls):
-            setattr(cls, "__repr__", Result.__repr__)  # noqa: B010
+            type.__setattr__(cls, "__repr__", Result.__repr__)
 
     #: The columns, as for `parse_columns`.
     declared: ClassVar[str] = ""

@@ -120,7 +120,7 @@ def bootstrap_limits(
     --------
     >>> low, high = bootstrap_limits([[1, 0, 1, 1, 0], [0.2, 0.5, 1, 0.9, 0.7]], np.ones((2, 5), bool))
     >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.209, 0.321], [0.906, 0.878])
+    ([0.209, 0.364], [0.906, 0.857])
     """
     check_level(level)
     given = np.where(answered, np.clip(np.asarray(values, float), 0, 1), np.nan)
