@@ -110,7 +110,7 @@ def test_averages_over_the_clusters_of_a_benchmark(ask, table, command):
         )
     else:
         assert found[0]["difference"] == pytest.approx(means[0] - means[1])
-    assert {row["benchmark"] for row in found} == {"b (macro, 4 clusters)"}
+    assert {row["benchmark"] for row in found} == {"b, macro mean of 4 clusters"}
     assert all(a["se"] < b["se"] for a, b in zip(found, clustered, strict=True))
     new = ask(name, table, *more, "--cluster", "topic", "--average", "macro", "--claim", "new-benchmarks")
     assert all(a["se"] > b["se"] for a, b in zip(new, found, strict=True))

@@ -217,7 +217,7 @@ def test_notes_on_scores_hold_where_they_are_made(text, true, false, options):
 
 def test_what_is_no_average_is_refused():
     one, subjects = THREE[0], replace(THREE[0], clusters=tuple("uvw" * 20))
-    assert hs.score(subjects, average="macro")["benchmark"][0] == "x (macro, 3 clusters)"
+    assert hs.score(subjects, average="macro")["benchmark"][0] == "x, macro mean of 3 clusters"
     percent = Cells.from_scores("percent", ["a", "b"], ["1", "2"], [[[50], [40]], [[30], [10]]])
     refused = [
         (lambda: hs.score(one, average="macro"), "x is one stratum"),

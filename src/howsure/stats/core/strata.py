@@ -66,7 +66,7 @@ def join_strata(benchmarks: Sequence[Cells], average: Average) -> Cells:
         if single.clusters is None or len(set(single.clusters)) < 2:
             remedy = "name the column of its subjects with --cluster COLUMN, or give several benchmarks"
             raise InputError(f"{single.benchmark} is one stratum", where="average", remedy=remedy)
-        name = f"{single.benchmark} ({average}, {len(set(single.clusters))} clusters)"
+        name = f"{single.benchmark}, {average} mean of {len(set(single.clusters))} clusters"
         return replace(single, benchmark=name, clusters=None, strata=Strata(single.clusters, average))
     for cells in benchmarks:
         if not cells.unit:
@@ -74,7 +74,7 @@ def join_strata(benchmarks: Sequence[Cells], average: Average) -> Cells:
             raise InputError("scores are not in [0, 1]", where=f"average over {cells.benchmark}", remedy=remedy)
     # Only some benchmarks have clusters: in the others each question is one.
     has_clusters = any(cells.clusters is not None for cells in benchmarks)
-    name = f"({average}, {len(benchmarks)} benchmarks)"
+    name = f"{average} mean of {len(benchmarks)} benchmarks"
     parts = []
     for cells in benchmarks:
         questions = tuple(f"{cells.benchmark}/{question}" for question in cells.questions)
