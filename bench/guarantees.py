@@ -1,4 +1,4 @@
-"""Does each interval cover, and does each test keep its size? By simulation, into docs/guarantees.md.
+"""Does each interval cover, and does each test keep its size? By simulation, into docs/guarantees.
 
 Three ways to generate an evaluation, after NOISE appendix F:
 
@@ -10,17 +10,20 @@ Three ways to generate an evaluation, after NOISE appendix F:
 - stratified: the first N questions of MATH500 each time, once each; what varies is sampling alone, so the claim is
   `these-questions`.
 
-Full: `make guarantees` (minutes). Reduced: `python bench/guarantees.py --quick`, which only asserts.
+Full: `make guarantees` (an hour). Some tables: `--only copies,borrow`. Reduced: `--quick`, which only asserts.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import re
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +38,7 @@ from howsure.stats.core.claims import DifferenceMethod, IntervalMethod, MeanClai
 from howsure.stats.scores import score
 from published_results import load_published
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "guarantees.md"
+TABLES = Path(__file__).resolve().parents[1] / "docs" / "guarantees"
 GENERATIONS = (1, 2, 5, 50)
 QUESTIONS = (20, 100, 500, 5000)
 Array = NDArray[np.float64]
@@ -242,16 +245,15 @@ def _of_design(design: Design, quick: bool) -> list[Row]:
 def table(rows: list[Row]) -> str:
     """Markdown, a line per row."""
     lines = [
-        "| process | N | K | irregular | claim | interval | coverage | ± | mean width |",
-        "|---|---:|---:|---|---|---|---:|---:|---:|",
+        "| process | N | K | irregular | claim | interval | coverage | ± | mean width | low |",
+        "|---|---:|---:|---|---|---|---:|---:|---:|---|",
     ]
     for row in rows:
         d = row.design
-        off = (row.covered - LEVEL) / row.error
-        mark = " **low**" if off < -3 else ""
+        low = "low" if (row.covered - LEVEL) / row.error < -3 else ""
         lines.append(
             f"| {row.process} | {d.N} | {d.K} | {d.irregular} | {row.claim} | {row.method} "
-            f"| {row.covered:.3f}{mark} | {row.error:.3f} | {row.width:.3f} |"
+            f"| {row.covered:.3f} | {row.error:.3f} | {row.width:.3f} | {low} |"
         )
     return "\n".join(lines)
 
@@ -266,24 +268,64 @@ def worst(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-_INTRODUCTION = """\
-Made by `make guarantees`; every number is simulated, seeded. Nominal is 0.95; ± is the Monte-Carlo standard error;
-**low** marks coverage more than three of them below nominal. An interval that is not there covers nothing."""
+def write_tables(sections: list[tuple[str, str]]) -> None:
+    """Write each table as a CSV, beside index.csv with their titles; tables of other titles stay as they are."""
+    TABLES.mkdir(exist_ok=True)
+    index = {row["title"]: row for row in read_csv(TABLES / "index.csv")} if (TABLES / "index.csv").exists() else {}
+    for title, text in sections:
+        lines = [line for line in text.splitlines() if line.startswith("|")]
+        head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+        # One of several columns "mean width" belongs to the column before it.
+        own = ["" if name == "±" or head.count(name) > 1 else name for name in head]
+        before = accumulate(own, lambda last, name: name or last)
+        names = [name if name in own else f"{of}: {name}" for name, of in zip(head, before, strict=True)]
+        note = " ".join(line for line in text.splitlines() if not line.startswith("|")).strip()
+        file = f"{re.sub('[^a-z0-9]+', '-', title.lower())[:60].strip('-')}.csv"
+        write_csv(TABLES / file, [name or "design" for name in names], rows)
+        index[title] = {"title": title, "file": file, "rows": str(len(rows)), "note": note}
+    write_csv(TABLES / "index.csv", ["title", "file", "rows", "note"], [list(row.values()) for row in index.values()])
 
 
-def page(rows: list[Row], more: list[tuple[str, str]]) -> str:
-    """docs/guarantees.md."""
-    parts = [
-        "# What the intervals and tests keep",
-        _INTRODUCTION,
-        "## At a glance",
-        worst(rows),
-        *(f"## {title}\n\n{text}" for title, text in more),
-        "## Every design",
-        __doc__.split("\n\n", 1)[1].rsplit("\n\n", 1)[0],
-        table(rows),
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_csv(path: Path, names: list[str], rows: list[list[str]]) -> None:
+    """Write a table."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([names, *rows])
+
+
+def draw() -> None:
+    """Write docs/guarantees.png: the coverage of each interval in each design."""
+    import altair as alt
+
+    names = {"default": "howsure", "t": "t", "clt": "normal (CLT)"}
+    rows = [
+        {
+            "interval": f"{names[row['interval']]}, {'difference' if 'diff' in row['claim'] else 'score'}",
+            "coverage": float(row["coverage"]),
+            "N": int(row["N"]),
+        }
+        for row in read_csv(TABLES / "every-design.csv")
+        if "these" not in row["claim"] and row["interval"] in names
     ]
-    return "\n\n".join(parts) + "\n"
+    scale = alt.Scale(domain=[0.4, 1], nice=False)
+    x = alt.X("coverage:Q", scale=scale, axis=alt.Axis(format=".0%", values=[0.4, 0.6, 0.8, 0.95]), title=None)
+    ticks = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_tick(thickness=1.5, opacity=0.6, size=22)
+        .encode(
+            x=x,
+            y=alt.Y("interval:N", sort=None, title=None),
+            color=alt.Color("N:O", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title="questions")),
+        )
+    )
+    rule = alt.Chart(alt.Data(values=[{"coverage": LEVEL}])).mark_rule(strokeDash=[4, 3]).encode(x=x)
+    picture = (rule + ticks).properties(width=480, height=210).configure(background="white")
+    picture.save(TABLES.with_suffix(".png"), scale_factor=1.5)
 
 
 def sections_of(module: str, quick: bool) -> tuple[list[tuple[str, str]], str]:
@@ -301,30 +343,36 @@ def sections_of(module: str, quick: bool) -> tuple[list[tuple[str, str]], str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few designs; asserts and writes nothing")
-    quick = parser.parse_args().quick
-    start = time.perf_counter()
-    design_list = designs(quick=quick)
+    parser.add_argument("--only", default="", help="names of modules, with commas: no other table is made")
+    parser.add_argument("--draw", action="store_true", help="draw docs/guarantees.png from the tables, and no more")
+    args = parser.parse_args()
+    quick, start = args.quick, time.perf_counter()
+    if args.draw:
+        draw()
+        return 0
+    design_list = [] if args.only else designs(quick=quick)
     with ProcessPoolExecutor(2) as pool:
         futures = [pool.submit(_of_design, design, quick) for design in reversed(design_list)][::-1]
-        sizes = pool.submit(error_rates.sizes, 100 if quick else 4000)
-        parts = [pool.submit(sections_of, module, quick) for module in MODULES]
+        sizes = None if args.only else pool.submit(error_rates.sizes, 100 if quick else 4000)
+        parts = [pool.submit(sections_of, module, quick) for module in (args.only.split(",") if args.only else MODULES)]
         rows = [row for part in futures for row in part.result()]
-        more = [("Tests when there is nothing to find, at 5 %", sizes.result())]
+        found = [("At a glance", worst(rows))] if rows else []
+        found += [("Tests when there is nothing to find, at 5 %", sizes.result())] if sizes else []
         failures = []
         for part in parts:
             titled, failed = part.result()
-            more += titled
+            found += titled
             failures += [failed] if failed else []
+    found += [("Every design", table(rows))] if rows else []
     failures += [
         f"{row} covers too little" for row in rows if row.method == "default" and row.covered < LOWEST - 3 * row.error
     ]
     if quick:
-        print(worst(rows))
-        for title, text in more:
-            print(f"\n{title}\n\n{text}")
+        print("\n\n".join(f"{title}\n\n{text}" for title, text in found))
     else:
-        OUT.write_text(page(rows, more))
-        print(f"{OUT.name}: {len(rows)} rows, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        write_tables(found)
+        draw()
+        print(f"{len(found)} tables, {time.perf_counter() - start:.0f} s", file=sys.stderr)
     print("\n".join(failures), file=sys.stderr)
     return 1 if failures else 0
 

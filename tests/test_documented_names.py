@@ -261,7 +261,7 @@ def test_the_page_of_a_method_has_its_parts(page):
     assert re.search(r"^(`howsure |`--)", text, flags=re.MULTILINE)
     assert "**Assumptions.**" in text
     assert "**What it keeps.**" in text
-    assert "guarantees.md" in text
+    assert "guarantee" in text
     assert re.search(r"^ {4}\S.* .*[=<(]|^ {4}[a-zP].{6,}$", text, flags=re.MULTILINE), "no formula"
     assert "(../bibliography.md)" in text
 

@@ -1,15 +1,17 @@
 """Pages of the documentation site that are made from the program: a hook of MkDocs (mkdocs.yml names it).
 
-commands.md is made from the options of the commands, glossary.md from the list of columns, api.md and stats_api.md name
-what mkdocstrings describes, and changelog.md is CHANGELOG.md. Links to files beside `docs`, such as examples, lead to
-copies of these files on the site. In pages, comments are replaced by tables:
+commands.md is made from the options of the commands, guarantee_tables.md from docs/guarantees, glossary.md from the
+list of columns, api.md and stats_api.md name what mkdocstrings describes, and changelog.md is CHANGELOG.md. Links to
+files beside `docs`, such as examples, lead to copies of these files on the site. In
+pages, comments are replaced by tables:
 
-    <!-- rows of guarantees.md "HEADING": FIRST CELL; FIRST CELL -->    these rows of the first table below the heading
+    <!-- rows of guarantees.md "TITLE": FIRST CELL; FIRST CELL -->    these rows of a table of docs/guarantees
     <!-- columns of a run folder -->                                    the columns of a response
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
 import inspect
 import posixpath
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 #: A link to a file of the repository that is no page: its target without the leading "../".
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+)((?:examples|action\.yml|README\.md|CONTRIBUTING\.md|src|bench)[^)#\s]*)\)")
-#: A comment that stands for rows of docs/guarantees.md.
+#: A comment that stands for rows of a table of docs/guarantees.
 ROWS = re.compile(r'<!-- rows of guarantees\.md "([^"]+)": (.+?) -->')
 
 _COMMANDS = """# Commands
@@ -158,21 +160,39 @@ def describe_columns() -> str:
     return "\n".join(parts)
 
 
+def read_table(file: str) -> list[list[str]]:
+    """Return the rows of a table of docs/guarantees, the names of its columns first."""
+    with (ROOT / "docs/guarantees" / file).open(encoding="utf-8", newline="") as lines:
+        return list(csv.reader(lines))
+
+
+def format_rows(rows: list[list[str]]) -> str:
+    """Return a table, its head first, in Markdown."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
+
+
 def select_rows(heading: str, names: list[str]) -> str:
-    """Return rows of the first table of a section of docs/guarantees.md, by their first cells.
+    """Return rows of a table of docs/guarantees, by its title and their first cells.
 
     >>> select_rows("At a glance", ["t, new-questions"]).splitlines()[1]
-    '|---|---:|---:|---:|---:|'
+    '|---|---|---|---|---|'
     """
-    _, found, section = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")
-    if not found:
-        raise ValueError(f"docs/guarantees.md has no section {heading!r}")
-    table = re.search(r"(?:^\|.*\n)+", section.partition("\n## ")[0], flags=re.MULTILINE)
-    lines = table[0].splitlines() if table else []
-    cells = [line.split("|")[1].strip() for line in lines]
-    if lost := [name for name in names if name not in cells]:
-        raise ValueError(f"docs/guarantees.md, {heading!r}, has no row {lost[0]!r}")
-    return "\n".join(lines[:2] + [line for line, cell in zip(lines, cells, strict=True) if cell in names])
+    files = {title: file for title, file, *_ in read_table("index.csv")}
+    if heading not in files:
+        raise ValueError(f"docs/guarantees has no table {heading!r}")
+    head, *rows = read_table(files[heading])
+    if lost := [name for name in names if name not in [row[0] for row in rows]]:
+        raise ValueError(f"docs/guarantees, {heading!r}, has no row {lost[0]!r}")
+    return format_rows([head, *(row for row in rows if row[0] in names)])
+
+
+def list_guarantees() -> str:
+    """Return the page of all tables of docs/guarantees."""
+    parts = ["# Tables of guarantees", "How to read them: [what the intervals keep](guarantees.md)."]
+    for title, file, _, note in read_table("index.csv")[1:]:
+        parts += [f"## {title}", *([note] if note else []), format_rows(read_table(file))]
+    return "\n\n".join(parts) + "\n"
 
 
 def list_stored_columns() -> str:
@@ -205,6 +225,7 @@ GENERATED = {
     "stats_api.md": describe_statistics,
     "changelog.md": copy_changelog,
     "agents.md": describe_skill,
+    "guarantee_tables.md": list_guarantees,
 }
 
 

@@ -295,15 +295,6 @@ def test_thoughts_that_never_end_are_unfinished(tmp_path):
     assert said(path, "numeric") == {(q, 1): (0.0, "unfinished", None, "unfinished", None) for q in ("q1", "q2")}
 
 
-def test_a_row_that_the_newest_scorer_cannot_score_keeps_its_own(tmp_path):
-    rows = [response("q1", completion="4", target="4"), response("q2", completion="x", target="Rome", score=1.0)]
-    path = run_of(tmp_path, rows)
-    rescore(path, "numeric")
-    with pytest.warns(HowsureWarning, match=r"rows that keep the score of the run: 1\)"):
-        [cells] = hs.read(path).cells()
-    assert dict(zip(cells.questions, cells.total[0].tolist(), strict=True)) == {"q1": 1, "q2": 1}
-
-
 def test_a_rescored_folder_is_read_with_its_newest_scores_row_by_row(tmp_path):
     path = run_of(
         tmp_path, [response("q1", completion="The answer is 18", score=0.0), response("q2", completion=None, score=1.0)]

@@ -32,7 +32,6 @@ CUT = CompletionContext(truncated=True)
         ("So it is 17. The answer is $18.00.", ("18", "statement")),
         ("#### 1,000", ("1000", "statement")),
         ("The answer is 2 * 9 = 18 eggs.", ("18", "statement")),
-        ("The answer is 18 (6 for each of 3).", ("18", "statement")),
         ("The answer is twenty-seven.", ("27", "statement")),
         ("So it is \\boxed{\\frac{3}{4}}.", ("0.75", "statement")),
         ('{"answer": "1.5e3"}', ("1500", "statement")),
@@ -166,3 +165,17 @@ def test_a_plain_end_is_read_as_every_statement_is(end, monkeypatch):
     plain = read_number(text)
     monkeypatch.setattr(numbers, "_PLAIN_END", re.compile("(?!)"))
     assert plain == read_number(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("There are 1940 ways to choose 5 members.", "1940"),
+        ("The answer is 36 apples for 5 children.", "36"),
+        ("The answer is 36 apples and 5 pears.", None),
+        ("The answer is 36 * 5.", None),
+    ],
+)
+def test_numbers_of_the_question_are_no_answer_beside_another(text, wanted):
+    context = CompletionContext("5 children meet 12 others. How many ways are there?")
+    assert read_number(text, context)[0] == wanted

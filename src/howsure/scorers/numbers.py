@@ -1,9 +1,8 @@
 """Read the number that a completion gives as its answer, in canonical form (`numerals`).
 
-The last explicit statement (`statements`) decides, and must hold one value, or several of which one stands behind "=".
-Without a statement one of the last two sentences does: its only number besides years, or the one behind "=".
-Of a text of few sentences without a calculation, else the first sentence does. A completion that
-was cut and states nothing has no answer, and neither has one that refuses.
+The last explicit statement (`statements`) decides, else one of the last two sentences: its number behind "=", or its
+only number besides those of the question (and years, in a sentence). Of a text of few sentences without a calculation,
+else the first sentence does. A completion that was cut and states nothing has no answer, and neither has a refusal.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from howsure.scorers.statements import find_statements, split_sentences
 
 _DIGIT = re.compile(r"\d")
 _EQUALS = re.compile(r"=|≈|\\approx|\bequals\b")
-# "18 (6 for each)": what follows in brackets is a remark.
-_BRACKETS = re.compile(r"(?<=[\w%$*}])\s*\([^()]*\)?")
 # Most texts end so, and are read in a twentieth of the time that other statements take.
 _PLAIN_END = re.compile(
     r"^(?:####|Answer:|(?:So |Therefore, )?[Tt]he answer is) ?(-?[1-9]\d{0,14}|0)\.?\s*\Z", re.ASCII | re.MULTILINE
 )
 #: Characters at the end of a text in which such a statement is searched.
 NEAR = 60
+# Numbers that stand side by side or in a calculation, of which none is the answer by itself.
+_JOINED = re.compile(r"\b(?:and|or|step)\b\W*\d|[*+×÷()]|\d\s*[-/]\s*\d", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:not|no longer|isn['’]t)\s*$", re.IGNORECASE)
 #: Numbers that are dates where a sentence has another number: "34 goals from 2012 to 2019".
 _YEARS = frozenset(map(Fraction, range(1900, 2100)))
@@ -77,7 +76,7 @@ def _read_statement(text: str, context: CompletionContext) -> tuple[Fraction | N
             continue
         if "\n" in text[statement.content : end - len(statement.text)].lstrip(" ") and text[end:].strip():
             break  # the words announce what stands in the lines below
-        value, why = _read_phrase(statement.text, context.language)
+        value, why = _read_phrase(statement.text, context)
         return (value, "statement") if value is not None else (None, "no number" if why == "none" else why)
     return None, "none"
 
@@ -87,19 +86,19 @@ def _read_end(text: str, context: CompletionContext) -> tuple[Fraction | None, s
     if is_refusal(text):
         return None, "refused"
     sentences = split_sentences(text)
-    value, why = _read_first(sentences[:-3:-1], context.language)
+    value, why = _read_first(sentences[:-3:-1], context)
     if value is None and len(sentences) <= MOST_SHORT and "=" not in text:
-        value, _ = _read_first(sentences, context.language)
+        value, _ = _read_first(sentences, context)
         return value, why if value is None else "first sentence"
     return value, why if value is None else "last sentence"
 
 
-def _read_first(sentences: Sequence[str], language: str) -> tuple[Fraction | None, str]:
+def _read_first(sentences: Sequence[str], context: CompletionContext) -> tuple[Fraction | None, str]:
     """Return the value of the first of some sentences that has a number; or None and the reason."""
     for sentence in sentences:
         if sentence.endswith("?"):
             return None, "refused"
-        value, why = _read_phrase(sentence, language, is_sentence=True)
+        value, why = _read_phrase(sentence, context, is_sentence=True)
         if value is not None or why != "none":
             return value, why
     return None, "none"
@@ -114,9 +113,9 @@ def extract_number(text: str, *, context: CompletionContext | None = None) -> st
     return read_number(text, context)[0]
 
 
-def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tuple[Fraction | None, str]:
+def _read_phrase(phrase: str, context: CompletionContext, *, is_sentence: bool = False) -> tuple[Fraction | None, str]:
     """Return the value of a phrase with one number, or of the number behind its last "="; or None and the reason."""
-    if language.lower()[:2] in DECIMAL_COMMA:
+    if context.language.lower()[:2] in DECIMAL_COMMA:
         phrase = convert_decimal_commas(phrase)
     written = rewrite_numerals(phrase)
     if equals := list(_EQUALS.finditer(written)):
@@ -126,11 +125,12 @@ def _read_phrase(phrase: str, language: str, *, is_sentence: bool = False) -> tu
     if not numbers:
         value = None if _DIGIT.search(written) else parse_words(phrase)
         return value, "none"
+    values = {number.value for number in numbers}
+    if len(values) > 1 and None not in values and not _JOINED.search(written):
+        stated = {number.value for number in find_numbers(rewrite_numerals(context.question))}
+        numbers = [number for number in numbers if number.value not in stated] or numbers
     if is_sentence and len(numbers) > 1:
         numbers = [number for number in numbers if number.value not in _YEARS] or numbers
-    if len({number.value for number in numbers}) > 1:
-        end = bracket.start() if (bracket := _BRACKETS.search(written, numbers[0].end)) else len(written)
-        numbers = [number for number in numbers if number.start < end]
     values = {one.value for one in numbers if not _DENIED.search(written[max(0, one.start - 20) : one.start])}
     if len(values) == 1:
         return values.pop(), "unreadable"
