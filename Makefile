@@ -78,7 +78,7 @@ bench: .venv/.ready
 	$(BIN)/python bench/gate_rounds.py
 	$(BIN)/python bench/page_figures.py
 
-# Coverage and size of every interval and test, into docs/guarantees.md; CI runs the reduced form.
+# Coverage and size of every interval and test, into docs/guarantees; CI runs the reduced form.
 guarantees: .venv/.ready
 	$(BIN)/python bench/guarantees.py $(ARGS)
 

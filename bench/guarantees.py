@@ -23,9 +23,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
-from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,10 +274,11 @@ def write_tables(sections: list[tuple[str, str]]) -> None:
     for title, text in sections:
         lines = [line for line in text.splitlines() if line.startswith("|")]
         head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
-        # One of several columns "mean width" belongs to the column before it.
-        own = ["" if name == "±" or head.count(name) > 1 else name for name in head]
-        before = accumulate(own, lambda last, name: name or last)
-        names = [name if name in own else f"{of}: {name}" for name, of in zip(head, before, strict=True)]
+        names, last = [], ""
+        for name in head:  # one of several columns "mean width" belongs to the column before it
+            is_own = name != "±" and head.count(name) == 1
+            last = name if is_own else last
+            names.append(name if is_own else f"{last}: {name}")
         note = " ".join(line for line in text.splitlines() if not line.startswith("|")).strip()
         file = f"{re.sub('[^a-z0-9]+', '-', title.lower())[:60].strip('-')}.csv"
         write_csv(TABLES / file, [name or "design" for name in names], rows)
@@ -300,8 +300,7 @@ def write_csv(path: Path, names: list[str], rows: list[list[str]]) -> None:
 
 def draw() -> None:
     """Write docs/guarantees.png: the coverage of each interval in each design."""
-    import altair as alt
-
+    alt: Any = import_module("altair")
     names = {"default": "howsure", "t": "t", "clt": "normal (CLT)"}
     rows = [
         {
