@@ -53,7 +53,7 @@ from howsure.reporting.sections.heatmap import bin_questions, describe_heatmap, 
 from howsure.reporting.sections.noise import describe_noise_parts, describe_variance_components
 from howsure.reporting.sections.repeats import describe_days, draw_days
 from howsure.reporting.sections.score_table import describe_scores, mean_question_scores, order_models, pick_spaced
-from howsure.reporting.sections.summary import describe_claim, judge_pairs, judge_reference
+from howsure.reporting.sections.summary import describe_claim, judge_reference
 from howsure.reporting.sections.training_curves import TITLE, describe_curve, draw_curve
 from howsure.reporting.sentences.prompt_variants import describe_convergence, describe_spread
 from howsure.results.evaluations import Evaluations, open_or_list, read, to_runs
@@ -219,8 +219,8 @@ def matrix(runs: FigureInput, *, benchmark: str | None = None, level: float | No
     """
     pairs = _select_pairs(runs, benchmark, level)
     order = order_models(score_models(pairs.cells))
-    chart = draw_matrix(pairs, order, verdicts=judge_pairs(pairs))
-    return _add_title(chart, "Which pairs of models are distinguishable?", describe_matrix(pairs, len(pairs.models)))
+    chart = draw_matrix(pairs, order, verdicts=list(pairs.verdict))
+    return _add_title(chart, "Which pairs of models can be told apart?", describe_matrix(pairs, len(pairs.models)))
 
 
 def pair_errors(runs: FigureInput, *, benchmark: str | None = None) -> Chart:

@@ -369,7 +369,7 @@ def test_a_report_with_labels_has_the_scores_of_score_and_the_test_of_compare(ru
         f"b has the highest score, {one['score']:.3f} (95% interval {one['low']:.3f} to {one['high']:.3f})" in verdict
     )
     is_different = hs.compare(run, "a", "b", calibrate=file)["p_value"][0] < 0.05
-    assert ("b is distinguishable from the other model" in verdict) == is_different
+    assert ("b clearly differs from the other model" in verdict) == is_different
     assert "By the judge&#39;s own scores, a is the highest, 0.667." in verdict
     [table] = re.findall(r"<tbody>(.*?)</tbody>", page[page.index("Judge's own score") :], re.DOTALL)[:1]
     found = re.findall(r"<bdi>([ab])</bdi>.*?strong\">([\d.]+)<.*?nowrap\">([\d.]+) to ([\d.]+)<", table, re.DOTALL)

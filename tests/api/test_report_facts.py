@@ -162,13 +162,13 @@ def test_the_page_names_who_is_better_for_less_only_where_scores_are_distinguish
     hs.report(folder_of(tmp_path / "far", prices, {"a": 30, "b": 10}), tmp_path / "far.html", static_figures=False)
     page = text_of(tmp_path / "far.html")
     assert "A generation cost from $0.0008 (a) to $0.008 (b) on average" in page
-    assert "For 1 of 2 models another costs no more and scores distinguishably higher" in page
+    assert "For 1 of 2 models another costs no more and scores clearly higher" in page
     assert ": b (a)." in page
     # the dearer one is better, or the cheaper one by one question of 40: no one is better for less
     for name, right in (("dear", {"a": 10, "b": 30}), ("near", {"a": 31, "b": 30})):
         hs.report(folder_of(tmp_path / name, prices, right), tmp_path / f"{name}.html", static_figures=False)
         page = text_of(tmp_path / f"{name}.html")
-        assert "No model is distinguishably better than one that costs as much or more" in page
+        assert "No model is clearly better than one that costs as much or more" in page
         assert "another costs no more" not in page
 
 
@@ -276,7 +276,7 @@ def test_models_of_equal_cost_stay_equal_where_a_scorer_failed_and_the_better_on
     hs.report(tmp_path / "run", tmp_path / "r.html", static_figures=False)
     page = text_of(tmp_path / "r.html")
     assert "A generation of each model cost 60 tokens" in page
-    assert "No model is distinguishably better than one that costs as much or more" not in page
+    assert "No model is clearly better than one that costs as much or more" not in page
 
 
 def test_models_whose_use_is_not_recorded_have_a_note():

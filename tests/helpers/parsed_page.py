@@ -1,5 +1,7 @@
 """A page as a parser sees it, and names that try to be more than text."""
 
+import base64
+import gzip
 import json
 from html.parser import HTMLParser
 
@@ -23,6 +25,8 @@ class Page(HTMLParser):
             self.scripts.append([tag, dict(attrs), ""])
 
     def handle_endtag(self, tag):
+        if tag == "script" and self.scripts[-1][1].get("class") == "packed":
+            self.scripts[-1][2] = gzip.decompress(base64.b64decode(self.scripts[-1][2])).decode()
         if tag not in {"rect", "line", "circle"}:
             assert self._open.pop() == tag
 
@@ -37,7 +41,7 @@ class Page(HTMLParser):
 
     def json(self, name):
         """What a script holds; columns of words unpacked, and what a figure draws in its place, as page.js does."""
-        found = next(json.loads(text) for _, attrs, text in self.scripts if attrs.get("id") == name)
+        found = json.loads(next(text for _, attrs, text in self.scripts if attrs.get("id") == name))
         if name.startswith("table-"):
             return {
                 column: values if isinstance(values, list) else [values["names"][i] for i in values["at"]]

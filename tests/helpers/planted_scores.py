@@ -104,7 +104,7 @@ class Planted:
                 pa, pb = self.mean[[i, j]][:, both]
                 disagree = np.mean(pa * (1 - pb) + pb * (1 - pa))
             known = {"N": N, "d": d.mean() if N else np.nan, "disagree": disagree}
-            return known | dict.fromkeys(("p", "r", "T", "detectable"), np.nan)
+            return known | dict.fromkeys(("p", "r", "T", "detectable", "half"), np.nan)
         S = np.sum((d - d.mean()) ** 2)
         size = self.pseudo_size(i, j)
         whole = S + 2 * size + 2 * N * d.mean() ** 2 / (N + 2)
@@ -122,6 +122,7 @@ class Planted:
             "r": np.corrcoef(pa, pb)[0, 1] if varies else np.nan,
             "T": d.var() + rest,
             "disagree": np.mean(pa * (1 - pb) + pb * (1 - pa)),
+            "half": special.stdtrit(df, (1 + level) / 2) * se * (N + 2) / N,
             "detectable": tails * se * (N + 2) / N if S > 0 else np.nan,
         }
 

@@ -109,18 +109,32 @@ def check_some_below(x, count, others, rest):
     parts = dict.fromkeys(groups, "")
     for part in rest.split("; "):
         for kind, words in (
-            ("open", "not distinguishable"),
+            ("open", "cannot be told apart"),
             ("above", "did better"),
             ("untestable", "no test was possible"),
         ):
             parts[kind] += part if words in part.lower() else ""
     for kind in ("open", "above", "untestable"):
-        check_names(x, re.sub(rf"^{x.best} is ", "", parts[kind]), groups[kind])
+        check_names(x, re.sub(rf"^{x.best} ", "", parts[kind]), groups[kind])
     common = [x.parts_of_pair(x.names.index(x.best), i)["N"] for i in range(len(x.names)) if x.names[i] != x.best]
     for name, few in re.findall(r"([A-Z][a-z]+) \((\d+) common questions?\)", rest):
         N = x.parts_of_pair(x.names.index(x.best), x.names.index(name))["N"]
         assert int(few) == N
         assert max(common) > 2 * N
+
+
+def check_lead(x, value, name, low, high, alone):
+    """The difference from the best of the others, and an interval of its width that holds 0 where p is above .05."""
+    others = {n: s for n, s in zip(x.names, x.score, strict=True) if n != x.best and not np.isnan(s)}
+    pair = x.parts_of_pair(x.names.index(x.best), x.names.index(name))
+    low, high = number(low), number(high)
+    assert others[name] == max(others.values())
+    assert near(value, pair["d"])
+    assert low <= number(value) <= high
+    assert bool(alone) == (len(x.names) > 2)
+    if high < 1 and pair["N"] > 9 and (not x.binary or np.any(x.k > 1)):  # else it is an exact one
+        assert abs((high - low) / 2 - pair["half"]) < 0.25 * pair["half"] + 1e-3
+    assert low <= 1e-3 if pair["p"] > 0.06 else low >= -1e-3 or pair["p"] > 0.04
 
 
 def check_ahead_on_common_questions(x, names):
@@ -130,15 +144,6 @@ def check_ahead_on_common_questions(x, names):
     ahead = [name for m, name in enumerate(x.names) if x.parts_of_pair(best, m)["d"] < -1e-12 and name not in shown]
     check_names(x, names, ahead)
     assert ahead
-
-
-def check_each_by_itself(x, single, tests, adjusted):
-    holm, by_itself, count = x.rejected()
-    assert (int(single), number(tests), 0 if adjusted == "none" else int(adjusted)) == (
-        len(x.against(x.best, by_itself)),
-        count,
-        len(x.against(x.best, holm)),
-    )
 
 
 # warnings
@@ -266,9 +271,9 @@ def check_forest(x, reference, text):
     groups = groups_of_best(x)
     assert reference == x.best
     words = {
-        "below": "distinguishably below",
-        "above": "distinguishably above",
-        "open": "not",
+        "below": "clearly below",
+        "above": "clearly above",
+        "open": "cannot be told apart",
         "untestable": "cannot be tested",
     }
     counts = {what: int(n) for n, what in re.findall(rf"(\d+) models? (?:is |are )?({'|'.join(words.values())})", text)}
@@ -687,15 +692,15 @@ COMPUTED = [
     (rf"A generation cost from {COST} \((\w+)\) to {COST} \((\w+)\) on average\.", check_cost_range),
     (rf"A generation of each model cost (about )?{COST}\.", check_equal_costs),
     (
-        r"For (\d+) of (\d+) models another costs no more and scores distinguishably higher, adjusted for all pairs \(Holm\): (.+)\.",
+        r"For (\d+) of (\d+) models another costs no more and scores clearly higher, adjusted for all pairs \(Holm\): (.+)\.",
         check_beaten,
     ),
     (
-        r"Among the other (\d+) a lower cost goes with a score that is lower, or not distinguishable\.",
+        r"Among the other (\d+) a lower cost goes with a score that is lower, or cannot be told apart\.",
         check_unbeaten,
     ),
     (
-        r"No model is distinguishably better than one that costs as much or more, adjusted for all pairs \(Holm\)\.",
+        r"No model is clearly better than one that costs as much or more, adjusted for all pairs \(Holm\)\.",
         check_no_cheaper,
     ),
     (r"(.+): the use of this model is not recorded\.", check_names_without_costs),
@@ -707,21 +712,21 @@ COMPUTED = [
     (rf"(\w+) has the highest score, {NUMBER} \(95% interval {NUMBER} to {NUMBER}\)\.", check_highest),
     (rf"(.+) share the highest score, {NUMBER}\.", check_shared),
     (rf"(\w+) scores {NUMBER} \(95% interval {NUMBER} to {NUMBER}\)\.", check_single),
-    (r"\w+ is distinguishable from (each of )?(the other model|the \d+ others)\.", check_all_below),
+    (r"\w+ is clearly better than (each of )?(the other model|the \d+ others)\.", check_all_below),
     (
-        r"\w+ is not distinguishable from (any of )?(the other model|the \d+ others) at this sample size\.",
+        r"\w+ cannot be told apart from (any of )?(the other model|the \d+ others) at this sample size\.",
         check_none_below,
     ),
     (
         (
-            r"(?:\w+ is distinguishable from ([\d,]+) of (?:the other model|the ([\d,]+) others); )?"
-            r"((?:(?:\w+) is not distinguishable at this|(?:On|on) the questions that both|(?:N|n)o test was possible) .+)\."
+            r"(?:\w+ is clearly better than ([\d,]+) of (?:the other model|the ([\d,]+) others); )?"
+            r"((?:(?:\w+) cannot be told apart at this|(?:On|on) the questions that both|(?:N|n)o test was possible) .+)\."
         ),
         check_some_below,
     ),
     (
-        r"Each tested by itself, it differs from (\d+) models?; after adjusting for all ([\d,]+) pairs \(Holm\), from (\d+|none)\.",
-        check_each_by_itself,
+        rf"It is {NUMBER} ahead of (\w+) \(95% interval {NUMBER} to {NUMBER}(; this pair by itself)?\)\.",
+        check_lead,
     ),
     (r"On the questions that it answered too, (.+) scored higher\.", check_ahead_on_common_questions),
     (
@@ -767,7 +772,7 @@ COMPUTED = [
         check_bars,
     ),
     (
-        r"([\d,]+) of ([\d,]+) pairs? (?:is|are) distinguishable, adjusted for all pairs \(Holm\)(?:; ([\d,]+) cannot be tested)?\.",
+        r"([\d,]+) of ([\d,]+) pairs? can be told apart, adjusted for all pairs \(Holm\)(?:; ([\d,]+) cannot be tested)?\.",
         check_matrix,
     ),
     (rf"With one generation per question the median standard error of a difference is {NUMBER}\.", check_median_error),
@@ -972,13 +977,13 @@ COMPUTED = [
 #: What a sentence without a number of the data may say.
 STATIC = [
     r"Bars are 95% intervals of the scores\.",
-    r"The models that cost no more than a model and score distinguishably higher stand beside it\.",
+    r"The models that cost no more than a model and score clearly higher stand beside it\.",
     r"A review that begins with suspected labels sees mostly questions that models fail: .+",
     r"How many labels are wrong is said by the verdicts on random questions .+",
     r"Bars of two models that overlap do not mean that the models are alike: see their difference\.",
     r"The interval is for the expected score on new questions.+",
     r"A score is over the questions that the model answered; a difference is over those that both did\.",
-    r"Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable\.",
+    r"Blue: the row's model scores higher; orange: lower; a grey dot: cannot be told apart or not tested\.",
     r"The curves are drawn for the median number\.",
     r"More questions lower the curve; .+",
     r"Pairs have different numbers of common questions: the curve is for the median, the count for each\.",

@@ -92,6 +92,13 @@ def check_not_distinguishable(x, *_):
     assert x.p_of_pair(0, 1) > 0.05
 
 
+def check_lead(x, value, name, low, high):
+    d = x.mean[x.names.index(x.best)] - x.mean[x.names.index(name)]
+    half = stats.t.ppf(0.975, x.G - 1) * np.sqrt(x.variance_of_mean(d))
+    assert near(value, d.mean())
+    assert (number(high) - number(low)) / 2 == pytest.approx(half, rel=0.25)
+
+
 def check_untested(x, *_):
     assert x.G == 1
 
@@ -164,10 +171,11 @@ CLUSTERED = [
         rf"(\w+) (?:has the highest score,|scores) {NUMBER}, with an error that these data cannot estimate\.",
         check_unknown_error,
     ),
-    (r"It is distinguishable from the other model\.", check_distinguishable),
-    (r"Compared with \w+: 1 model is distinguishably below it\.", check_distinguishable),
-    (r"It is not distinguishable from the other model at this sample size\.", check_not_distinguishable),
-    (r"Compared with \w+: 1 model is not distinguishable from it at this sample size\.", check_not_distinguishable),
+    (r"It is clearly better than the other model\.", check_distinguishable),
+    (rf"It is {NUMBER} ahead of (\w+) \(95% interval {NUMBER} to {NUMBER}\)\.", check_lead),
+    (r"Compared with \w+: 1 model is clearly below it\.", check_distinguishable),
+    (r"It cannot be told apart from the other model at this sample size\.", check_not_distinguishable),
+    (r"Compared with \w+: 1 model cannot be told apart from it at this sample size\.", check_not_distinguishable),
     (r"No test was possible against \w+\.", check_untested),
     (r"(\d+) models? (?:has|have) no interval\.", check_untested),
     (r"Compared with \w+: 1 model cannot be tested against it\.", check_untested),

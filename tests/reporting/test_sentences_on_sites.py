@@ -230,7 +230,7 @@ def test_every_number_of_the_index_is_that_of_the_scores(name, write_site):
             else:
                 assert near(texts[heading], value)
         pairs = f"{len(x.rejected()[0])} of {len(x.pairs)}" if x.pairs else "–"
-        assert texts["Distinguishable"] == pairs
+        assert texts["Told apart"] == pairs
         share = re.match(r"(\d+)%", texts["Split"])
         parts = np.square([site.row(benchmark)[part] for part in ("Data", "Prediction")])
         assert (share is None) == (not parts.sum() > 0)
@@ -304,7 +304,7 @@ def check_statement(site, text, reference=None, level=0.95):
     ahead, behind = (sum(value == side for value in sign.values()) for side in (1, -1))
     said = re.search(r"is ahead of (\d+) of (\d+) models? tested(?: and behind (\d+))?", text)
     assert (int(said[1]), int(said[2]), int(said[3] or 0)) == (ahead, len(adjusted), behind)
-    open_ = re.search(r"(\d+) cannot be distinguished from it", text)
+    open_ = re.search(r"(\d+) cannot be told apart from it", text)
     assert int(open_[1] if open_ else 0) == len(adjusted) - ahead - behind
 
 
@@ -370,7 +370,7 @@ def test_scores_of_whole_benchmarks_have_no_questions_and_the_pairs_of_the_pages
     for name, scores in planted.items():
         p = sorted(stats.ttest_rel(scores[i], scores[j]).pvalue for i, j in combinations(range(3), 2))
         decided = sum(all(p[at] * (3 - at) < 0.05 for at in range(place + 1)) for place in range(3))
-        assert rows[name]["Distinguishable"] == f"{decided} of 3"
+        assert rows[name]["Told apart"] == f"{decided} of 3"
         assert {rows[name][heading] for heading in ("Questions", "Unsolved", "SE(A)", "Split")} == {"–"}
         assert all(near(matrix[m][name], scores[i].mean()) for i, m in enumerate(("Ada", "Bob", "Cleo")))
     assert "2 models cannot be tested against it" in statement_of(path)
@@ -378,7 +378,7 @@ def test_scores_of_whole_benchmarks_have_no_questions_and_the_pairs_of_the_pages
         assert [(row["questions"], row["unsolved"]) for row in csv.DictReader(file)] == [("", "")] * 2
     one_page = tables_of(build_page(ReportData(data.cells(), cubes=data.cubes())).html)[0]
     assert [row["Questions"] for row in one_page.values()] == ["–", "–"]
-    assert all(one_page[name]["Pairs distinguishable"] == rows[name]["Distinguishable"] for name in planted)
+    assert all(one_page[name]["Pairs told apart"] == rows[name]["Told apart"] for name in planted)
 
 
 def test_a_greedy_reference_is_not_called_a_model_that_was_not_run():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 from collections.abc import Sequence
@@ -19,11 +20,33 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+#: Characters of data that are stored compressed.
+LEAST_PACKED = 8_000
+
 #: Places in a name where a line may break: after a character that joins two parts.
 _BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
 
 #: Unicode marks that change the direction of the text after them; they are replaced.
 _DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def read_scripts(names: Sequence[str]) -> str:
+    """Return scripts of the templates as one, which runs when the packed data of the page are unpacked."""
+    code = "\n".join(map(read_template, names))
+    ready = "await Promise.all([...document.querySelectorAll('script.packed')].map(unpack));"
+    return f"(async () => {{\n{read_template('unpack.js')}{ready}\n{code}\n}})();"
+
+
+def make_data_script(text: str, id_: str, kind: str = "application/json") -> Markup:
+    """Return the script element that holds data or code, compressed where that saves much."""
+    from markupsafe import Markup
+
+    if len(text) < LEAST_PACKED:
+        return Markup('<script type="{}" id="{}">{}</script>').format(kind, id_, Markup(text))  # noqa: S704  # dump_json escapes what could end a script
+    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return Markup('<script type="{}" class="packed" id="{}">{}</script>').format(
+        kind.replace("/", "/packed-"), id_, packed
+    )
 
 
 def read_template(name: str) -> str:
@@ -91,6 +114,7 @@ def load_templates() -> jinja2.Environment:
         finalize=_replace_direction_marks,
     )
     environment.filters["breakable"] = mark_breaks
+    environment.filters["data_script"] = make_data_script
     environment.filters["short_id"] = shorten_hash
     return environment
 

@@ -44,7 +44,6 @@ from howsure.reporting.sections.summary import (
     describe_claim,
     describe_verdict,
     find_best_models,
-    judge_pairs,
 )
 from howsure.reporting.sections.training_curves import build_training_section
 from howsure.reporting.sentences.prompt_variants import CLAIM_OVER_PROMPTS, collect_benchmark_score_warnings
@@ -336,7 +335,7 @@ class BenchmarkReport:
         """Return the numbers of distinguishable pairs and of all pairs, of corrected scores where there are some."""
         if self.corrected is not None:
             return self.corrected.count_pairs()
-        verdicts = [] if self.pairs is None else judge_pairs(self.pairs)
+        verdicts = [] if self.pairs is None else list(self.pairs.verdict)
         return verdicts.count("distinguishable"), len(verdicts)
 
     def count_distinguishable(self) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from howsure.errors import InputError, StoreError
 from howsure.reporting import glossary
-from howsure.reporting.assets import build_policy, bundle_vega, load_templates, read_template
+from howsure.reporting.assets import build_policy, bundle_vega, load_templates, read_scripts, read_template
 from howsure.reporting.benchmark_report import BenchmarkReport, build_benchmark_reports
 from howsure.reporting.elements import Figure, clean_json, dump_json
 from howsure.reporting.figure_files import draw_page_svg
@@ -34,7 +34,7 @@ _COLUMNS = glossary.list_report_columns()
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 #: Styles and scripts of the page, in their order.
-_FILES = {"css": ("page", "question"), "js": ("page", "pair", "question")}
+_STYLES, _SCRIPTS = ("page.css", "question.css"), ("page.js", "pair.js", "question.js")
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _render(
 ) -> str:
     """Return the HTML of the page."""
     title = parts[0].cells.benchmark if len(parts) == 1 else f"{len(parts)} benchmarks"
-    style, script = ("\n".join(read_template(f"{name}.{kind}") for name in names) for kind, names in _FILES.items())
+    style, script = "\n".join(map(read_template, _STYLES)), read_scripts(_SCRIPTS)
     bundle = bundle_vega()
     html: str = (
         load_templates()

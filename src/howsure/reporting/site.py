@@ -24,7 +24,7 @@ from howsure.reporting.formatting import format_count, format_number, format_sha
 from howsure.reporting.page import Page, build_page, names_benchmark, write_text_file
 from howsure.reporting.report_data import ReportData, ReportOptions
 from howsure.reporting.sections.score_table import split_greedy_runs
-from howsure.reporting.sections.summary import describe_verdict, group_by_verdict, judge_pairs, judge_reference
+from howsure.reporting.sections.summary import describe_verdict, group_by_verdict, judge_reference
 from howsure.stats.comparisons import Pairs, ReferenceComparisons, compare_with_reference, pairs
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.strata import join_strata
@@ -78,7 +78,7 @@ HEADINGS: dict[str, tuple[str, str]] = {
             "are among them; so is chance, which with few models makes up to half of all."
         ),
     ),
-    "decided": ("Distinguishable", "Pairs of models with an adjusted p-value (Holm) below 1 − level."),
+    "decided": ("Told apart", "Pairs of models with an adjusted p-value (Holm) below 1 − level."),
 }
 
 
@@ -224,7 +224,7 @@ def _describe_reference(reference: str, compared: ReferenceComparisons, *, on_al
     which = "All benchmarks together" if on_all else "The benchmarks that two models have in common, taken together"
     groups = group_by_verdict(compared, compared.models)
     worse = f" and behind {len(groups['above']):,}" if groups["above"] else ""
-    rest = f"; {n_open:,} cannot be distinguished from it" if (n_open := counts["not distinguishable"]) else ""
+    rest = f"; {n_open:,} cannot be told apart from it" if (n_open := counts["not distinguishable"]) else ""
     rest += f"; {counts['undecided']:,} may be, by answers that could not be read" if counts["undecided"] else ""
     return (
         f"{which}, by the mean of their differences: {reference} is ahead of {len(groups['below']):,} of "
@@ -384,7 +384,7 @@ def summarize_benchmark(cells: Cells, file: str, *, level: float = 0.95, has_que
     cells, _ = split_greedy_runs(cells)
     scores = score(cells, level=level)
     compared = pairs(cells, level=level) if len(cells.models) > 1 else None
-    verdicts = judge_pairs(compared) if compared is not None else []
+    verdicts = list(compared.verdict) if compared is not None else []
     answering = int(np.sum(cells.answered.any(axis=1)))
     tau = compute_question_tau(cells).tau if answering >= FEWEST_MODELS_FOR_TAU else np.zeros(0)
     tau = tau[~np.isnan(tau)]

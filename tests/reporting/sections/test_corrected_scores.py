@@ -64,7 +64,7 @@ def test_headline_table_and_figure_have_the_corrected_scores_where_their_order_i
         f"Corrected by people's labels, b has the highest score, {expected.score[1]:.3f} (95% interval "
         f"{limits.low[1]:.3f} to {limits.high[1]:.3f}); the judge's own score of it is 0.600."
     )
-    assert "b is distinguishable from the other model." in page.verdict
+    assert "b clearly differs from the other model." in page.verdict
     assert page.verdict.endswith("By the judge's own scores, a is the highest, 0.800.")
     rows = page.score_table.rows
     assert [row.model for row in rows] == ["b", "a"]
@@ -104,7 +104,7 @@ def test_a_model_whose_score_cannot_be_corrected_has_no_test_and_a_reason():
     )
     page = report(cells, summary)
     assert page.verdict.startswith("Corrected by people's labels, b has the highest score")
-    assert "b is distinguishable from a. No test was possible against c and d." in page.verdict
+    assert "b clearly differs from a. No test was possible against c and d." in page.verdict
     assert [row.model for row in page.score_table.rows] == ["b", "a", "c", "d"]
     assert [row.interval for row in page.score_table.rows[2:]] == ["–", "–"]
     assert any("too few to correct" in note for note in page.score_table.notes)
@@ -128,10 +128,10 @@ def test_models_that_the_labels_do_not_tell_apart_are_not_called_distinguishable
     cells, summary = judged_run({"a": 0.5, "b": 0.6, "c": 0.2}, {"a": 0.5, "b": 0.6, "c": 0.2}, n_labels=40)
     p_holm = compare_corrected(summary.completions)
     assert p_holm[1, 0] > 0.05 > p_holm[1, 2]
-    assert "b is distinguishable from 1 of the 2 others, and not from a." in describe(cells, summary)
+    assert "b clearly differs from 1 of the 2 others, and not from a." in describe(cells, summary)
     cells, summary = judged_run({"a": 0.5, "b": 0.6}, {"a": 0.5, "b": 0.6}, n_labels=40)
     text = describe(cells, summary)
-    assert "b is not distinguishable from the other model at this number of labels." in text
+    assert "b cannot be told apart from the other model at this number of labels." in text
     assert "By the judge" not in text, "its first model is the same"
 
 

@@ -47,18 +47,18 @@ def test_costs_that_only_print_alike_are_about_alike(tokens, expected):
 def test_a_model_is_beaten_by_one_that_costs_no_more_and_scores_distinguishably_higher():
     """By hand: 54 against 12 of 60 on nested questions is far above the error; 30 against 27 is not."""
     text = caption((0.2, 0.9), (300, 45))
-    assert "For 1 of 2 models another costs no more and scores distinguishably higher" in text
+    assert "For 1 of 2 models another costs no more and scores clearly higher" in text
     assert "(Holm): ann (bob)." in text
     dearer = caption((0.2, 0.9), (45, 300))
     assert "another costs no more" not in dearer
-    assert "No model is distinguishably better than one that costs as much or more" in dearer
-    assert "No model is distinguishably better" in caption((0.5, 0.45), (45, 300))
+    assert "No model is clearly better than one that costs as much or more" in dearer
+    assert "No model is clearly better" in caption((0.5, 0.45), (45, 300))
 
 
 def test_the_others_are_spoken_of_where_there_are_two():
     text = caption((0.2, 0.9, 0.5), (300, 200, 45))
     assert "(Holm): ann (bob and 1 more)." in text or "(Holm): ann (bob and cy)." in text
-    assert "Among the other 2 a lower cost goes with a score that is lower, or not distinguishable." in text
+    assert "Among the other 2 a lower cost goes with a score that is lower, or cannot be told apart." in text
     assert "Among the other" not in caption((0.2, 0.9), (300, 200))
 
 

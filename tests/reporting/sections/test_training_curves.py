@@ -76,7 +76,7 @@ def test_the_counts_of_the_sentences_are_those_of_tests_one_by_one(shares):
         assert f"{distinct.sum()} of 3 other checkpoints" in text
         assert f": {lower} lower, {distinct.sum() - lower} higher. " in text
     else:
-        assert "none of 3 other checkpoints is distinguishable" in text
+        assert "none of 3 other checkpoints can be told apart" in text
     assert ("no difference is shown" in text) == (0 < distinct.sum() < 3)
     assert ("For the other one no" in text) == (distinct.sum() == 2)
     score = hs.score(cells)
@@ -101,7 +101,7 @@ def test_one_generation_says_nothing_of_sampling_noise():
     assert "unknown, because a test takes several generations per question of both checkpoints" in text
     assert "thick line" not in text
     assert "orange" not in text
-    assert "2 of 2 other checkpoints are distinguishable" in text
+    assert "2 of 2 other checkpoints can be told apart" in text
     chart = draw_curve(curve(plant([0.1, 0.5, 0.9], generations=1)))
     assert len(set(read_data(chart, "kind")["kind"])) == 1
 
@@ -116,7 +116,7 @@ def test_a_checkpoint_with_one_generation_among_others_with_more_is_not_said_to_
 def test_a_curve_without_any_variation_shows_no_change():
     text = describe_curve(curve(plant([1.2] * 3)))
     assert "None of 2 changes from a checkpoint to the next is beyond the noise of sampling" in text
-    assert "none of 2 other checkpoints is distinguishable from lab/m step 3000" in text
+    assert "none of 2 other checkpoints can be told apart from lab/m step 3000" in text
     assert "3000 together with lab/m step 10 and lab/m step 200." in text
 
 
@@ -131,7 +131,7 @@ def test_checkpoints_on_other_questions_are_not_compared():
 def test_equal_highest_scores_are_all_named():
     scores = [[[0]] * 5 + [[1]] * 15, [[1]] * 15 + [[0]] * 5, [[0]] * 8 + [[1]] * 12]
     cells = Cells.from_scores("demo", ["step 1", "step 2", "step 3"], [f"q{i}" for i in range(20)], scores)
-    assert "0.750, is that of step 1 and step 2, not distinguishable from step 3" in describe_curve(curve(cells))
+    assert "0.750, is that of step 1 and step 2, which cannot be told apart from step 3" in describe_curve(curve(cells))
     last = describe_curve(curve(cells, ["step 3", "step 2", "step 1"]))
     assert "0.750, is that of step 1 together with step 2." in last
 

@@ -22,7 +22,7 @@ from howsure.reporting.formatting import (
     is_or_are,
 )
 from howsure.reporting.sections.score_table import MAX_MODELS, MAX_OPEN_MODELS
-from howsure.reporting.sections.summary import describe_adjustment, group_by_verdict, judge_pairs, judge_reference
+from howsure.reporting.sections.summary import describe_adjustment, group_by_verdict, judge_reference
 from howsure.stats.comparisons import POWER, Pairs, ReferenceComparisons, compare_with_reference
 from howsure.stats.core.cells import FloatArray
 
@@ -79,23 +79,15 @@ def build_comparison_section(
         figures = list(_build_verdict_figures(pairs, order, reference, builder, chosen_by_scores=chosen_by_scores))
         if not over_prompts:
             figures += [*_build_error_figure(pairs, builder), *build_disagreement_figure(pairs, builder)]
-    reason = "only one model"
-    title = "Who beats whom"
-    return Section(
-        "pairs",
-        title,
-        title,
-        lead,
-        tuple(figures),
-        () if figures else (f"who beats whom ({reason})",),
-    )
+    left_out = () if figures else ("who beats whom (only one model)",)
+    return Section("pairs", "Who beats whom", "Who beats whom", lead, tuple(figures), left_out)
 
 
 def _build_verdict_figures(
     pairs: Pairs, order: Sequence[str], reference: str, builder: ElementBuilder, *, chosen_by_scores: bool
 ) -> Iterator[Figure]:
     """Yield the differences from the reference and the matrix of pairs."""
-    verdicts, rows = judge_pairs(pairs), order[:MAX_MODELS]
+    verdicts, rows = list(pairs.verdict), order[:MAX_MODELS]
     others = [model for model in order if model != reference][:MAX_MODELS]
     compared = compare_with_reference(pairs, reference, chosen_by_scores=chosen_by_scores)
     caption = describe_forest(compared)
@@ -112,7 +104,7 @@ def _build_verdict_figures(
     if len(order) > 2:
         yield builder.build_figure(
             "matrix",
-            "Which pairs of models are distinguishable?",
+            "Which pairs of models can be told apart?",
             describe_matrix(pairs, len(rows)),
             draw_matrix(pairs, rows, verdicts=verdicts),
             kind="Grid of pairs of models",
@@ -174,12 +166,12 @@ def describe_forest(compared: ReferenceComparisons) -> str:
     parts = [
         f"{format_count(len(names), 'model')} {phrase if len(names) > 1 else single}"
         for names, phrase, single in (
-            (groups["below"], "are distinguishably below it", "is distinguishably below it"),
-            (groups["above"], "are distinguishably above it", "is distinguishably above it"),
+            (groups["below"], "are clearly below it", "is clearly below it"),
+            (groups["above"], "are clearly above it", "is clearly above it"),
             (
                 groups["open"],
-                "are not distinguishable from it at this sample size",
-                "is not distinguishable from it at this sample size",
+                "cannot be told apart from it at this sample size",
+                "cannot be told apart from it at this sample size",
             ),
             (groups["undecided"], f"are {_UNDECIDED}", f"is {_UNDECIDED}"),
             (groups["untestable"], "cannot be tested against it", "cannot be tested against it"),
@@ -209,16 +201,13 @@ def describe_forest(compared: ReferenceComparisons) -> str:
 
 def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
     """Describe how many pairs are distinguishable; `n_drawn` models are drawn."""
-    words = judge_pairs(pairs)
+    words = list(pairs.verdict)
     decided, untestable = words.count("distinguishable"), words.count("not testable")
-    text = (
-        f"{decided:,} of {format_count(len(words), 'pair')} {is_or_are(decided)} distinguishable, adjusted for all "
-        "pairs (Holm)"
-    )
+    text = f"{decided:,} of {format_count(len(words), 'pair')} can be told apart, adjusted for all pairs (Holm)"
     text += f"; {untestable:,} cannot be tested" if untestable else ""
     if undecided := words.count("undecided"):
         text += f"; for {undecided:,} unread answers decide"
-    text += ". Blue: the row's model scores higher; orange: lower; a grey dot: not distinguishable or not testable"
+    text += ". Blue: the row's model scores higher; orange: lower; a grey dot: cannot be told apart or not tested"
     text += ", or undecided." if undecided else "."
     if n_drawn < len(pairs.models):
         text += f" Drawn for the first {n_drawn} of {len(pairs.models):,} models; the counts are over all."

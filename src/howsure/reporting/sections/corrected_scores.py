@@ -139,13 +139,13 @@ def _describe_tests(corrected: CorrectedScores, best: str) -> list[str]:
         them = scores.models[tested[0]] if len(tested) == 1 else f"the {len(tested):,} {all_of}"
     sentences = []
     if tested and n_different == len(tested):
-        sentences.append(f"{best} is distinguishable from {'' if len(tested) == 1 else 'each of '}{them}.")
+        sentences.append(f"{best} clearly differs from {'' if len(tested) == 1 else 'each of '}{them}.")
     elif tested and not n_different:
         any_of = "" if len(tested) == 1 else "any of "
-        sentences.append(f"{best} is not distinguishable from {any_of}{them} at this number of labels.")
+        sentences.append(f"{best} cannot be told apart from {any_of}{them} at this number of labels.")
     elif tested:
         rest = join_names([scores.models[i] for i in tested if not p_holm[i] < 1 - scores.level])
-        sentences.append(f"{best} is distinguishable from {n_different:,} of {them}, and not from {rest}.")
+        sentences.append(f"{best} clearly differs from {n_different:,} of {them}, and not from {rest}.")
     if len(tested) < len(others):
         names = join_names([scores.models[i] for i in others if i not in tested])
         sentences.append(f"No test was possible against {names}.")

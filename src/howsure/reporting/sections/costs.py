@@ -93,15 +93,13 @@ def describe_costs(result: CostScores, drawn: Sequence[str]) -> str:
         names = [f"{result.models[i]} ({join_names(result.better_for_less[i], 2)})" for i in beaten]
         text += (
             f"For {len(beaten):,} of {format_count(len(rows), 'model')} another costs no more and scores "
-            f"distinguishably higher, adjusted for all pairs (Holm): {join_names(names)}. "
+            f"clearly higher, adjusted for all pairs (Holm): {join_names(names)}. "
         )
         rest = len(rows) - len(beaten)
         if rest > 1:
-            text += f"Among the other {rest:,} a lower cost goes with a score that is lower, or not distinguishable. "
+            text += f"Among the other {rest:,} a lower cost goes with a score that is lower, or cannot be told apart. "
     else:
-        text += (
-            "No model is distinguishably better than one that costs as much or more, adjusted for all pairs (Holm). "
-        )
+        text += "No model is clearly better than one that costs as much or more, adjusted for all pairs (Holm). "
     text += f"Bars are {format_level(result.level)} intervals of the scores."
     unknown = int(np.sum(np.isnan(result.cost)))
     if unknown:
@@ -140,7 +138,7 @@ def _build_table(result: CostScores, drawn: Sequence[str], builder: ElementBuild
             for i in at
         ],
     }
-    caption = "The models that cost no more than a model and score distinguishably higher stand beside it."
+    caption = "The models that cost no more than a model and score clearly higher stand beside it."
     return builder.build_text_table(
         "cost-table", "What did a generation cost?", caption, rows, text_columns=2, table="costs"
     )

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from howsure.reporting.assets import build_policy, load_templates, read_template
+from howsure.reporting.assets import build_policy, load_templates, read_scripts, read_template
 from howsure.reporting.elements import clean_json, dump_json
 from howsure.reporting.formatting import format_count
 from howsure.reporting.report_data import ReviewVerdict
@@ -247,7 +247,7 @@ def _describe_contents(
 def render_text_file(browser: QuestionBrowser, back: str) -> str:
     """Return a page beside the report with the texts of some questions; `back` is the address of the report."""
     style = "\n".join(map(read_template, ("page.css", "question.css")))
-    script = read_template("question.js")
+    script = read_scripts(["question.js"])
     html: str = (
         load_templates()
         .get_template("text_file.html")

@@ -38,6 +38,9 @@ MAX_MODELS = 60
 #: and captions say what the figures of all pairs show.
 MAX_OPEN_MODELS = 12
 
+#: Most rows of a table of scores that is shown whole, and the rows that are shown of a longer one.
+MOST_ROWS, N_FIRST = 15, 12
+
 #: Largest difference of two scores that is rounding.
 _ROUNDING = 1e-12
 
@@ -54,25 +57,10 @@ _SOURCES = {"data": "which questions", "prompt": "which prompts", "prediction": 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """Formatted numbers of one model.
+    """Formatted numbers of one model, empty or "–" where unknown.
 
-    Attributes
-    ----------
-    greedy
-        Score of the greedy run of the model; empty without one.
-    rank
-        Rank with its confidence set; "–" where it is unknown.
-    se_prompts
-        Standard error for new questions in new prompts.
-    judge_score
-        The judge's own score of the model; empty where the scores are not corrected by people's labels.
-    x, x_greedy, x_low, x_high
-        Position of the score, the score of the greedy run, and the interval on the shared axis, in [0, 1]; None where
-        unknown.
-    shares
-        Share of the squared standard error from each source of the table; None where unknown.
-    note_numbers
-        Numbers of the notes below the table.
+    `x`, `x_greedy`, `x_low` and `x_high` are places on the shared axis, in [0, 1], `shares` the shares of the squared
+    standard error from each source of the table, and `note_numbers` those of the notes below it; None where unknown.
     """
 
     model: str
@@ -101,6 +89,8 @@ class ScoreTable:
     ----------
     low, high
         Ends of the axis of intervals.
+    near
+        Ends of the axis on which a long table draws its first rows, as shares of the axis of all, and their texts.
     sources
         Sources of the error and what would be drawn again: data, prompt and prediction where prompts are known, else
         data and prediction.
@@ -121,6 +111,7 @@ class ScoreTable:
     has_ranks: bool
     table: str = "scores"
     prediction_has_interaction: bool = False
+    near: tuple[float, float, str, str] | None = None
 
     @property
     def has_shares(self) -> bool:
@@ -272,8 +263,11 @@ def build_score_table(
                 note_numbers=tuple(numbers[note] for note in notes),
             )
         )
+    first = [x for row in rows[:N_FIRST] for x in (row.x_low, row.x_high, row.x, row.x_greedy) if x is not None]
+    near = (min(first), max(first)) if len(rows) > MOST_ROWS and first and min(first) < max(first) else None
     return ScoreTable(
         rows=tuple(rows),
+        near=near and (*near, format_number(low + span * near[0], places), format_number(low + span * near[1], places)),
         low=format_number(low, places),
         high=format_number(high, places),
         notes=tuple(numbers),

@@ -32,11 +32,6 @@ def find_best_models(scores: Scores) -> list[str]:
     return [m for m, s in zip(scores.models, scores.score.tolist(), strict=True) if s >= top - 1e-12]
 
 
-def judge_pairs(pairs: Pairs) -> list[str]:
-    """Return the verdict on each pair, adjusted for all pairs: see `Comparison.verdict`."""
-    return list(pairs.verdict)
-
-
 def judge_reference(compared: ReferenceComparisons) -> list[str]:
     """Return the verdict on each comparison: distinguishable, not distinguishable, undecided, or not testable."""
     words = {"above": "distinguishable", "below": "distinguishable", "open": "not distinguishable"}
@@ -133,9 +128,23 @@ def describe_verdict(
     )
     compared = compare_with_reference(pairs, first, chosen_by_scores=True)
     each = "common prompt" if claim_over_prompts else "common question"
-    text += f" {_describe_rivals(compared, scores, each, is_tied=len(top) > 1)}"
+    text += f" {_describe_rivals(compared, scores, each, is_tied=len(top) > 1)}{_describe_lead(compared, scores)}"
     text += _describe_ahead(compared, each.removeprefix("common "))
     return f"{text} Intervals and tests are for {claim_over_prompts}." if claim_over_prompts else text
+
+
+def _describe_lead(compared: ReferenceComparisons, scores: Scores) -> str:
+    """Describe the difference of the best model from the next one by score, with its interval."""
+    score_of = dict(zip(scores.models, scores.score.tolist(), strict=True))
+    i = int(np.nanargmax([score_of[model] for model in compared.models]))
+    low, high, difference = (float(each[i]) for each in (compared.low, compared.high, compared.difference))
+    if not difference > 0 or math.isnan(low):
+        return ""
+    places = max(3, choose_row_decimals(np.array([(high - low) / 4]))[0])
+    ends = f"{format_number(low, places)} to {format_number(high, places)}"
+    alone = "; this pair by itself" if len(compared.models) > 1 else ""
+    interval = f"{format_level(compared.level)} interval {ends}{alone}"
+    return f" It is {format_number(difference, places)} ahead of {compared.models[i]} ({interval})."
 
 
 def _describe_ahead(compared: ReferenceComparisons, each: str) -> str:
@@ -153,43 +162,29 @@ def _describe_rivals(compared: ReferenceComparisons, scores: Scores, each: str, 
     others = len(compared.models)
     them = "the other model" if others == 1 else f"the {others:,} others"
     who = compared.reference if is_tied else "It"
-    singly = _describe_single_tests(compared)
     if len(groups["below"]) == others:
-        return f"{who} is distinguishable from {'' if others == 1 else 'each of '}{them}.{singly}"
+        return f"{who} is clearly better than {'' if others == 1 else 'each of '}{them}."
     if len(groups["open"]) == others:
         any_of = "" if others == 1 else "any of "
-        return f"{who} is not distinguishable from {any_of}{them} at this sample size.{singly}"
+        return f"{who} cannot be told apart from {any_of}{them} at this sample size."
     parts = []
     if groups["below"]:
-        parts.append(f"{who} is distinguishable from {len(groups['below']):,} of {them}")
+        parts.append(f"{who} is clearly better than {len(groups['below']):,} of {them}")
     if groups["open"]:
         names = [_name_with_count(compared, model, each) for model in groups["open"]]
-        subject = "it is" if parts else f"{who} is"
-        parts.append(f"{subject} not distinguishable at this sample size from {join_names(names)}")
+        parts.append(f"{'it' if parts else who} cannot be told apart at this sample size from {join_names(names)}")
     if groups["above"]:
         parts.append(
             f"{'on' if parts else 'On'} the {each.removeprefix('common ')}s that both answered, "
             f"{join_names(groups['above'])} did better"
         )
     if groups["undecided"]:
-        whether = f"{'whether' if parts else 'Whether'} {compared.reference if is_tied else 'it'} is distinguishable"
+        whether = f"{'whether' if parts else 'Whether'} {compared.reference if is_tied else 'it'} differs"
         undecided = join_names(groups["undecided"])
         parts.append(f"{whether} from {undecided} depends on answers that could not be read")
     if groups["untestable"]:
         parts.append(f"{'no' if parts else 'No'} test was possible against {join_names(groups['untestable'])}")
-    return f"{'; '.join(parts)}.{singly}"
-
-
-def _describe_single_tests(compared: ReferenceComparisons) -> str:
-    """Describe the verdicts without adjustment, where they differ from those with it; empty where not."""
-    single, adjusted = int(compared.differs_singly.sum()), int(compared.is_distinguishable.sum())
-    if single == adjusted:
-        return ""
-    tests = "pairs" if compared.chosen_by_scores else "comparisons"
-    return (
-        f" Each tested by itself, it differs from {format_count(single, 'model')}; after adjusting for all "
-        f"{compared.n_tests:,} {tests} (Holm), from {f'{adjusted:,}' if adjusted else 'none'}."
-    )
+    return f"{'; '.join(parts)}."
 
 
 def _name_with_count(compared: ReferenceComparisons, model: str, each: str) -> str:

@@ -131,7 +131,7 @@ def _describe_differences(result: Curve, alpha: float) -> str:
     others = "other checkpoint" if n == 1 else "other checkpoints"
     to = f"{reference} ({'the last one, ' if result.reference == len(names) - 1 else ''}dotted line)"
     count = f"{distinct:,}" if distinct else "none"
-    text = f"On other questions like these, {count} of {n:,} {others} {is_or_are(distinct or 1)} distinguishable"
+    text = f"On other questions like these, {count} of {n:,} {others} can be told apart"
     text += f" from {to}"
     text += f": {lower:,} lower, {higher:,} higher. " if distinct else ". "
     if 0 < distinct < n:
@@ -148,8 +148,8 @@ def _describe_differences(result: Curve, alpha: float) -> str:
     if all(is_known[i] and p[i] < alpha for i in best):
         return f"{text}The highest score, {value}, is that of {whose}."
     return (
-        f"{text}The highest score, {value}, is that of {whose}, not distinguishable from {reference}: the highest of "
-        "several such scores is too high on average."
+        f"{text}The highest score, {value}, is that of {whose}, which cannot be told apart from {reference}: the "
+        "highest of several such scores is too high on average."
     )
 
 

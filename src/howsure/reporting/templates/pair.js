@@ -86,7 +86,9 @@
       fact(`${frame.dataset.level}% interval`, ends[0] === null ? "–" : `${signed(ends[0])} to ${signed(ends[1])}`);
       fact("p, this pair alone", p(get("p_value")));
       fact("p, Holm over all pairs", p(get("p_holm")));
-      fact("Verdict over all pairs", get("p_holm") === null ? "not testable" : get("p_holm") < alpha ? "distinguishable" : "not distinguishable");
+      const verdict = get("verdict") ?? (get("p_holm") === null ? "not testable" : get("p_holm") < alpha ? "distinguishable" : "not distinguishable");
+      const better = turn * difference > 0 ? "the first is clearly better" : "the second is clearly better";
+      fact("Verdict over all pairs", { distinguishable: better, "not distinguishable": "cannot tell" }[verdict] ?? verdict);
       const made = [facts];
       if (only_a !== null) {
         const shares = element("dl", undefined, "facts"), keep = (name, text) => { const box = element("div"); box.append(element("dt", name), element("dd", text)); shares.append(box); };
