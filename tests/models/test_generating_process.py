@@ -16,7 +16,7 @@ from helpers.true_main_effects import main_effects
 
 from howsure.benchmarks import Benchmark, Prompt, Question, load
 from howsure.benchmarks.question import ParsedAnswer
-from howsure.errors import HowsureWarning, InputError
+from howsure.errors import InputError
 from howsure.models.generating_process import ABILITIES, answer_shares
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
@@ -205,21 +205,6 @@ def test_a_variant_that_does_not_read_its_own_labels_is_told():
     deaf = FixedPrompt(replace(SUMS, extract=lambda _: None), SUMS.prompt)
     with pytest.raises(InputError, match="population: `extract` does not read the answer .* as it is"):
         ask(SimulatedModel("medium", SUMS), SUMS.questions[0], [1], asked=deaf)
-
-
-def test_labels_that_are_texts_of_other_choices_are_replaced():
-    letters = Question("letters", "Which letter?", "B", choices=("A", "B", "C", "D"))
-    benchmark = replace(CHOICES, questions=[letters])
-    dimensions = FEW["dimensions"] | {"enumerator": ["lowercase"], "order": ["reversed"]}
-    dimensions |= {"instruction": ["terse-plain"]}  # does not ask for a label
-    space = {"space": "multiple-choice", "dimensions": dimensions, "sample": 1}
-    with pytest.warns(HowsureWarning, match="another enumerator is used in place of lowercase"):
-        point = draw_variants(space, benchmark).variants[0]
-    reply = ask(SimulatedModel("large", benchmark), letters, range(1, 50), asked=point)
-    assert not {*point.record(letters)["labels"]} & {*"abcdABCD"}
-    answers = [point.read(letters, choice.text).answer for choice in reply.choices]
-    assert {*answers} <= {*"ABCD", None}
-    assert "B" in answers
 
 
 def test_long_labels_may_be_cut():

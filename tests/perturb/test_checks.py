@@ -47,37 +47,6 @@ def test_told_before_anything_is_asked(spec, asked, message):
     assert "\n" not in str(raised.value)
 
 
-def test_values_that_do_not_fit_a_question_are_replaced_and_counted_in_one_warning():
-    """Three of the separators stand in a choice of the question; one warning has the numbers."""
-    asked = with_choices("one or two", "three, four", "five | six")
-    with pytest.warns(HowsureWarning) as raised:
-        drawn = draw_variants(MC | {"sample": 40, "dimensions": {"order": ["original"]}}, asked)
-    (message,) = [str(warning.message) for warning in raised]
-    assert "another enumerator is used in place of digits (1), keyboard (1)" in message
-    assert "another separator is used in place of comma (1), pipe (1), or (1)" in message
-    followed_by = {"comma": "spaces", "pipe": "spaces", "or": "spaces"}
-    seen = set()
-    for variant in drawn.variants:
-        record = variant.record(asked.questions[0]).get("replaced", {})
-        value = variant.values["separator"]
-        assert ("separator" in record) == (value in followed_by)
-        if value in followed_by:
-            seen.add(value)
-            assert record["separator"]["drawn"] == value
-            assert record["separator"]["used"] == followed_by[value]
-    assert seen == set(followed_by)
-
-
-def test_a_space_without_a_fitting_value_takes_a_built_in_one():
-    asked = with_choices("a, b", "c")
-    with pytest.warns(HowsureWarning, match=r"another separator is used in place of comma \(1\)"):
-        drawn = draw_variants(only(separator=["comma"], enumerator=["capitals"], order=["original"]), asked)
-    record = drawn.variants[0].record(asked.questions[0])
-    assert record["replaced"] == {
-        "separator": {"drawn": "comma", "used": "newline", "reason": "the separator stands in the choice 'a, b'"}
-    }
-
-
 def test_a_dimension_that_no_template_uses():
     own = replace(
         parse_space("open"), dimensions=(*parse_space("open").dimensions, Dimension("tone", (Value("a", "a"),)))

@@ -14,7 +14,6 @@ from howsure.perturb import (
     parse_space,
 )
 from howsure.perturb.instructions import FILES, format_instructions, load_packaged, parse_instructions, require_reviewed
-from howsure.perturb.paraphrases import format_side_by_side, review_phrasing
 
 MINE = Instruction("mine", "Pick one of {labels}.", style="terse", asks="label", reviewed=True)
 
@@ -84,13 +83,12 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
     assert [e.text for e in found.phrasings] == [
         "Choose among {labels}.",
         "Say {labels}, please.",
-        "choose some of {LABEL}",
     ]
-    assert [e.marks for e in found.phrasings] == [(), (), ("it lost {labels}",)]
     assert all((e.of, e.style, e.asks, e.reviewed) == ("mine", "terse", "label", False) for e in found.phrasings)
-    assert len({e.id for e in found.phrasings} | {"mine"}) == 4
+    assert len({e.id for e in found.phrasings} | {"mine"}) == 3
     assert [why.split(":")[0] for why in found.refused] == [
         "not a line of the list",
+        "it has other fields in braces",
         "there already",
         "there already",
         "longer than 600 characters",
@@ -108,10 +106,6 @@ def test_paraphrases_wait_for_review_and_repeat_nothing():
 LISTS = [
     '["One of {labels}?", "Say {labels}."]',
     '```json\n["One of {labels}?",\n "Say {labels}."]\n```',
-    'Here they are:\n```\n[\n  "One of {labels}?",\n  "Say {labels}."\n]\n```\nGood luck!',
-    '{"phrasings": ["One of {labels}?", "Say {labels}."]}',
-    '[{"id": 1, "text": "One of {labels}?"}, {"id": 2, "text": "Say\\n{labels}."}]',
-    '{"1": "One of {labels}?", "2": "Say {labels}."}',
     "```\n1. One of {labels}?\n2. Say {labels}.\n```",
     '```json\n[\n  "One of {labels}?",\n  "Say {labels}.",\n',
     "<think>[1]</think>\n* One of {labels}?\n* **Say {labels}.**",
@@ -123,27 +117,3 @@ def test_replies_in_json_and_in_fences_are_read(reply):
     found = parse_paraphrases(reply, MINE)
     assert [e.text for e in found.phrasings] == ["One of {labels}?", "Say {labels}."]
     assert found.refused == ()
-
-
-def test_a_review_changes_one_phrasing():
-    new, other = (Instruction(f"mine-{i}", f"Say {i} {{labels}}.", of="mine", marks=("why",)) for i in (1, 2))
-    phrasings = (MINE, new, other)
-    assert [e.reviewed for e in review_phrasing(phrasings, new, "accept")] == [True, True, False]
-    assert review_phrasing(phrasings, new, "remove") == (MINE, other)
-    assert review_phrasing(phrasings, new, "later") == review_phrasing(phrasings, new, "stop") == phrasings
-    edited = review_phrasing(phrasings, new, "edit", " Which of  {labels}? ")[1]
-    assert (edited.text, edited.marks, edited.reviewed) == ("Which of {labels}?", (), False)
-    for text, why in (("say 2 {labels}", "the text is that of mine-2"), ("?", "the text has no words")):
-        with pytest.raises(InputError, match=why):
-            review_phrasing(phrasings, new, "edit", text)
-    assert parse_instructions(format_instructions(phrasings)) == phrasings
-
-
-def test_the_columns_of_a_review_hold_every_word_and_mark():
-    new = Instruction("mine-1", "Would you kindly say which of {labels} is the right one?", of="mine", marks=("a", "b"))
-    lines = format_side_by_side(MINE, new, 60).splitlines()
-    assert lines[0].split() == ["mine", "|", "mine-1"]
-    assert all(len(line) <= 60 for line in lines)
-    right = " ".join(line.partition("|")[2].strip() for line in lines[1:-2])
-    assert (right, lines[-2:]) == (new.text, ["! a", "! b"])
-    assert "(not in this file)" in format_side_by_side(None, new, 60)

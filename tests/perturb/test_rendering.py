@@ -10,7 +10,6 @@ from helpers.perturb_questions import open_benchmark
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError
 from howsure.perturb import draw_variants, parse_space
-from howsure.perturb.rendering import remove_own_markers
 
 
 def test_noise_in_prompts_is_of_the_question_and_instruction_alone():
@@ -37,12 +36,21 @@ def test_more_slips_than_words():
         parse_space({"space": "open", "dimensions": {"typos": [0.6]}})
 
 
-def test_markers_of_a_question_are_removed_where_they_are_its_own():
-    """By hand: what a person would leave out of a question that is asked with other markers."""
-    assert remove_own_markers("Question: Who? \nAnswer:") == "Who? "
-    assert remove_own_markers("Frage: Wer?\nAntwort:") == "Wer?"
-    for text in ("Q: 1 + 1?\nA: 2\nQ: 2 + 2?\nA:", "D: all men die. What follows?", "What does FAQ: mean?", "A:\nB:"):
-        assert remove_own_markers(text) == text
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Question: Who? \nAnswer:", "Who?"),
+        ("Q: 1 + 1?\nA:", "1 + 1?"),
+        ("What does FAQ: mean?", "What does FAQ: mean?"),
+        ("A: All rise.\nB: Who is it?", "A: All rise.\nB: Who is it?"),
+    ],
+)
+def test_a_question_is_shown_without_markers_of_its_own(text, shown):
+    """Kind of truth: what a person would leave out of a question that is asked with other markers."""
+    asked = replace(open_benchmark(), questions=[Question("q", text, "2")])
+    spec = {"space": "open", "sample": 1, "dimensions": {"markers": ["Question/Answer"], "casing": ["as-is"]}}
+    (variant,) = draw_variants(spec, asked).variants
+    assert f"\n\nQuestion: {shown}\nAnswer:" in variant.messages(asked.questions[0])[0]["content"]
 
 
 @pytest.mark.parametrize(("placement", "listed"), [("before", "A, B, C or D"), ("system", "A, B, C or D")])

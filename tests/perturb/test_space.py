@@ -353,22 +353,6 @@ def test_more_draws_than_points_are_told():
     draw_variants(spec | {"sample": 2}, open_benchmark())
 
 
-@pytest.mark.parametrize("part", ["head", "system", "layout"])
-def test_a_template_that_names_the_labels_asks_for_one(part):
-    choices = ("2", "1", "4", "3")
-    asked = benchmark(n=1)
-    asked = type(asked)("b", [Question("x", "?", "A", choices=choices)], Prompt(), asked.extract)
-    one = {"instruction": ["none"], "enumerator": ["digits"], "order": ["original"], "separator": ["newline"]}
-    templates = {"head": "One of {labels}.", "system": "One of {labels}.", "layout": "{question} {choices} ({labels})"}
-    for spec, is_asked in (({}, False), ({part: templates[part]}, True)):
-        with pytest.warns(HowsureWarning, match=r"another enumerator is used in place of digits \(1\)"):
-            found = draw_variants({"space": "multiple-choice", "sample": 1, "dimensions": one, **spec}, asked)
-        # Numbers that are choices are not used as labels, so that "1" is the choice with this text.
-        assert found.variants[0].read(asked.questions[0], "1").answer == "B"
-        assert found.variants[0].record(asked.questions[0])["labels"] == {"A": 0, "B": 1, "C": 2, "D": 3}
-        assert found.variants[0].record(asked.questions[0])["labels_asked"] == is_asked
-
-
 def test_bad_use_in_python():
     with pytest.raises(InputError, match="two dimensions are called 'order'; rename one"):
         Space("x", (Dimension("order", (Value("a", "a"),)), Dimension("order", (Value("b", "b"),))))

@@ -32,8 +32,8 @@ UNCHANGED = [
     "16 not all DNA McGee 3rd", "{labels} {question_marker}", r"\boxed{} \frac{a}{b}", '"Answer:" “Answer:”', "`return value`",
     "$area times width$", "don't they're", "http://some/where snake_case a1bcdef", "#### <answer>",
     "three seven least from trial causal united", "warfarin metformin", "without except never neither", "What is seventeen?",
-    "for item in range(3): print(item)", "select name from customers where country", "What can\nfor item in range(3):\n    total = item\nprint(total)\ndo?",
-    "SELECT amount FROM orders WHERE status", "What is in 'the trial begins again tomorrow'?", "What does «everything changes» say?",
+    "for item in range(3): print(item)", "What can\nfor item in range(3):\n    total = item\nprint(total)\ndo?",
+    "SELECT amount FROM orders WHERE status", "What is in 'the trial begins again tomorrow'?", "What does “everything changes” say?",
     "Der Fluss fließt durch die Stadt und what", "Quelle question importante table simple moment", "| river | length |\n| water | amount |",
     "What is \\(force times distance\\)?", "```\nreturn answer\n```", "What is $$\nforce\n$$?", "cubic-centimetre well-known", "¿Qué answer question moment es?",
 ]  # fmt: skip
@@ -67,24 +67,7 @@ def test_casing_and_spacing():
     assert apply_casing(r"Put it in \boxed{} of {labels}.", "upper") == r"PUT IT IN \boxed{} OF {labels}."
     assert apply_casing('Write "Yes" or `No`.', "lower") == 'write "Yes" or `No`.'
     assert apply_spacing("a b\n c d", "double") == "a  b\n c  d"
-    assert apply_spacing("set x to\n  a b\nend it\nIs it so?", "double") == "set x to\n  a b\nend it\nIs  it  so?"
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("Which set of quantum numbers (n, l, m) is impossible?", "(n, l, m)"),
-        ("Which point (x, y) lies on it?", "(x, y)"),
-        ("Is the triple (3, 4, 5) right?", "(3, 4, 5)"),
-        ("Which letter comes next: A, C, E, G, ...?", "A, C, E, G"),
-        ("Do the blood groups A, B and O differ?", "A, B and O"),
-        ("Which of x, y, or z is the largest?", "x, y, or z"),
-    ],
-)
-def test_pairs_and_triples_keep_their_spaces(text, kept):
-    assert kept in apply_spacing(text, "double")
-    assert "I,  a  man" in apply_spacing("So I, a man, went.", "double")
-    assert "Give  it (now,  or  later)" in apply_spacing("Give it (now, or later).", "double")
+    assert apply_spacing("Run this.\n  a b\nIs it so?", "double") == "Run  this.\n  a b\nIs  it  so?"
 
 
 def test_a_slip_never_makes_another_word():
@@ -108,7 +91,7 @@ def test_a_slip_never_makes_another_word():
     [
         ("How many times does the letter r occur in strawberry?", True),
         ("Which of these words is spelled correctly?", True),
-        ("Unscramble: tca", True),
+        ("Sort the following words.", True),
         ("Which word rhymes with orange?", True),
         ("Reverse the string abc.", True),
         ("Which river runs through Paris?", False),

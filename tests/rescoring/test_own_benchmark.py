@@ -22,12 +22,25 @@ from howsure.scorers.scorer_parts import ScoringItem
 from howsure.store.manifest import Manifest
 
 CITIES = ("Rome", "Oslo", "Bern")
-COMPLETIONS = ["The answer is (II).", "b", "B", "Oslo", "2", "(C)", "I think it is Rome or Oslo", "β", "", "3: Bern"]
+COMPLETIONS = [
+    "The answer is (II).",
+    "b",
+    "B",
+    "Oslo",
+    "2",
+    "(C)",
+    "I think it is Rome or Oslo",
+    "β",
+    "",
+    "3: Bern",
+    "The answer is (3).",
+    "III",
+]
 
 
 def multiple_choice(folder: Path) -> Benchmark:
     lines = [
-        {"q": f"Question {i}?", "options": ["Rome", "Oslo", "Bern"] if i % 2 else ["1", "2", "3"], "a": "ABC"[i % 3]}
+        {"q": f"Question {i}?", "options": ["Rome", "Oslo", "Bern"] if i % 2 else ["7", "8", "9"], "a": "ABC"[i % 3]}
         for i in range(8)
     ]
     (folder / "cities.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -52,7 +65,6 @@ def sampled_run(path, benchmark, variants):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:some of the . questions do not fit every value of the space")
 @pytest.mark.parametrize("nested", [["order"], ["order", "instruction", "answer"]])
 def test_scored_again_reads_what_the_variants_that_asked_read(tmp_path, nested):
     """By `own` with the benchmark's file, and by `choice` with what the run stores: its prompt has the question."""
@@ -161,7 +173,6 @@ def test_own_wants_the_file_as_it_was_and_finds_it_where_it_is_said(tmp_path):
         build_own_scorer("own", context(path, base=tmp_path / "data"))
 
 
-@pytest.mark.filterwarnings("ignore:some of the . questions do not fit every value of the space")
 def test_a_choice_of_our_own_run_is_read_by_its_labels(tmp_path):
     # the order and the labels of the prompt are kept, the texts of the choices are not
     benchmark = multiple_choice(tmp_path)

@@ -12,18 +12,19 @@ from howsure.errors import InputError, UnknownNameError
 from howsure.sample.drawn_prompts import draw_prompts, format_prompt
 
 ROWS = [
+    *({"id": f"other{i}", "question": f"Is {i} even?", "choices": ["Yes", "No"], "answer": "A"} for i in range(18)),
     {"id": "plain", "question": "Which city is in Norway?", "choices": ["Bern", "Oslo", "Rome"], "answer": "B"},
     {
         "id": "all",
         "question": "Which are cities?",
-        "choices": ["Bern, Rome", "Oslo", "All of the above"],
+        "choices": ["Bern | Rome", "Oslo", "All of the above"],
         "answer": "C",
     },
 ]
 EXPERIMENT = """
 benchmark: {file: exam.jsonl, id: id, question: question, choices: choices, target: answer}
 models: [simulated/small]
-variants: {space: multiple-choice, sample: 6, seed: 1, default: true, dimensions: {separator: [comma], order: [reversed]}}
+variants: {space: multiple-choice, sample: 6, seed: 1, default: true, dimensions: {separator: [pipe, newline], order: [reversed]}}
 """
 
 
@@ -34,10 +35,10 @@ def experiment(tmp_path):
     return tmp_path / "exam.yaml"
 
 
-@pytest.mark.filterwarnings("ignore:some of the 2 questions")
+@pytest.mark.filterwarnings("ignore:some of the 20 questions")
 def test_prompts_are_drawn_without_replacement_and_extend(experiment):
-    prompts = draw_prompts(experiment, 100)
-    assert len({(prompt.variant, prompt.question) for prompt in prompts}) == len(prompts) == 14
+    prompts = draw_prompts(experiment, 1000)
+    assert len({(prompt.variant, prompt.question) for prompt in prompts}) == len(prompts) == 140
     assert [(p.variant, p.question) for p in draw_prompts(experiment, 5)] == [
         (p.variant, p.question) for p in prompts[:5]
     ]
@@ -47,14 +48,15 @@ def test_prompts_are_drawn_without_replacement_and_extend(experiment):
     assert len(replaced) == 6
     for prompt in replaced:
         text = format_prompt(prompt)
-        assert "replaced: separator 'comma' by 'newline': the separator stands in the choice 'Bern, Rome'" in text
+        is_misfit = prompt.values["separator"] == "pipe"
+        assert ("replaced: separator 'pipe' by 'newline': it stands in the choice 'Bern | Rome'" in text) == is_misfit
         assert "in their place: choices 3: All of the above" in text
         assert text.endswith("All of the above")
         assert prompt.record["labels"][prompt.target] == 2
     assert {prompt.question for prompt in draw_prompts(experiment, 9, question="plain")} == {"plain"}
 
 
-@pytest.mark.filterwarnings("ignore:some of the 2 questions")
+@pytest.mark.filterwarnings("ignore:some of the 20 questions")
 def test_bad_requests(experiment):
     with pytest.raises(InputError, match="0 prompts; give 1 or more"):
         draw_prompts(experiment, 0)
@@ -62,7 +64,7 @@ def test_bad_requests(experiment):
         draw_prompts(experiment, question="plane")
 
 
-@pytest.mark.filterwarnings("ignore:some of the 2 questions")
+@pytest.mark.filterwarnings("ignore:some of the 20 questions")
 def test_the_command_prints_what_is_drawn(experiment):
     text = CliRunner().invoke(cli, ["run", str(experiment), "--show-prompts", "3"])
     assert text.exit_code == 0

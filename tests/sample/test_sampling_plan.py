@@ -172,44 +172,6 @@ def test_a_pool_is_another_benchmark(exam):
         SamplingPlan.build(experiment, load(experiment.benchmark, base=exam))
 
 
-def dove(**changes):
-    """A template as DOVE's catalogue writes it."""
-    return json.dumps({
-        "__type__": "multiple_choice_template", "input_format": "Please answer:\n{question}\n{choices}\nAnswer:", "choices_field": "choices",
-        "target_field": "answer", "choices_separator": " | ", "enumerator": "roman", "source_choice_format": "{choice_numeral}. {choice_text}",
-        "target_choice_format": "{choice_numeral}. {choice_text}", "shuffle_choices": False, "shuffle_choices_seed": None,
-        "sort_choices_by_length": False, "sort_choices_alphabetically": True, "reverse_choices": True, "place_correct_choice_position": None,
-    } | changes)  # fmt: skip
-
-
-def test_a_catalogue_of_templates_is_a_space(exam):
-    (exam / "dove/a").mkdir(parents=True)
-    (exam / "dove/a/one.json").write_text(dove())
-    (exam / "dove/two.json").write_text(dove(enumerator="!@#$%^₪*)(", input_format="Tell me:\n{question}\n{choices}"))
-    variants = "{templates: dove, sample: 8, dimensions: {order: [original, shuffle-each]}}"
-    with pytest.warns(HowsureWarning, match="dove: 2 different templates were given"):
-        outcome, requests = sample(exam, text(variants), right)
-    assert outcome.done == 8 * 30
-    assert {row["score"] for row in read(exam / "r").to_pylist()} == {1.0}
-    assert {request.messages[0]["content"].split("\n")[0] for request in requests} == {"Please answer:", "Tell me:"}
-    (about,) = json.loads((exam / "r/manifest.json").read_text())["variants"].values()
-    assert (about["space"]["name"], about["asked"]["templates"], about["asked"]["sample"]) == ("dove", "dove", 8)
-
-
-@pytest.mark.parametrize(
-    ("variants", "message"),
-    [
-        ("{templates: gone.json, sample: 2}", "gone.json: cannot read the templates: No such file"),
-        ("{templates: exam.jsonl, sample: 2}", "exam.jsonl: cannot read the templates: it is not JSON"),
-        ("{templates: 3, sample: 2}", "templates is 3; name a JSON file, or a folder"),
-        ("{templates: a.json, space: open, sample: 2}", "both a space and templates; keep one"),
-    ],
-)
-def test_templates_that_cannot_be_had(exam, variants, message):
-    with pytest.raises(InputError, match=message):
-        sample(exam, text(variants), right)
-
-
 def test_paraphrases_of_questions_are_taken_from_a_file(exam):
     ids = [
         question.id

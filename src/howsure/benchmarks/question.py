@@ -235,6 +235,8 @@ class Benchmark:
         Whether completions get no score when they arrive, because a judge scores them afterwards.
     unparsed_score
         Score of a completion without an answer: 0, or None where it has no score.
+    pin
+        What prompt variants keep as the file has it: "choices" for the order and the labels of choices, or "".
     decoding
         Decoding settings of models that the experiment gives none, by the names of `models.model.Settings`.
 
@@ -257,6 +259,7 @@ class Benchmark:
     scorer: Scorer | None = None
     is_judged: bool = False
     unparsed_score: float | None = 0.0
+    pin: str = ""
     decoding: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property

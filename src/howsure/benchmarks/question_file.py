@@ -44,7 +44,7 @@ _TEXT_SCORERS = ("normalised", "exact", "contains", "f1", "maths", "list", "yes-
 #: Keys whose values are text.
 _TEXT_KEYS = (
     *("file", "question", "target", "target_after", "id", "cluster", "system", "template", "scorer", "answer", "name"),
-    *("correct", "target_is", "language", "shots_file", "shots_by", "shots_answer", "scorer_without_choices"),
+    *("correct", "target_is", "language", "shots_file", "shots_by", "shots_answer", "scorer_without_choices", "pin"),
 )
 #: All keys of a spec.
 FILE_KEYS = (
@@ -397,6 +397,7 @@ def build_benchmark(spec: FileSpec, rows: Iterable[PlacedRow], *, shot_rows: Ite
         strata={name: [values[i] for values in parsed.strata] for i, name in enumerate(form.strata)},
         language=keys.get("language", ""),
         source=source,
+        pin=keys.get("pin", ""),
     )
 
 
@@ -501,6 +502,8 @@ def _parse_texts(spec: Mapping[str, object], *, with_choices: bool, with_target:
         raise InputError("target_is goes with choices", where="benchmark", remedy=remedy)
     if keys.get("target_is", "text") not in TARGETS:
         raise UnknownNameError("kind of target", keys["target_is"], TARGETS, where="benchmark")
+    if keys.get("pin", "choices") != "choices":
+        raise UnknownNameError("pin", keys["pin"], ("choices",), where="benchmark")
     _check_prompt(keys)
     return keys
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +12,6 @@ from howsure.api.choices import OutputFormat
 from howsure.cli.declared import PATH, DeclaredValue
 from howsure.cli.options import add_format, print_result
 from howsure.errors import InputError
-
-if TYPE_CHECKING:
-    from howsure.perturb.instructions import Instruction
-    from howsure.perturb.paraphrases import Decision
 
 
 @click.command()
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
 @click.option("--only", multiple=True, metavar="ID", help="With --paraphrase: this instruction; several can be named.")
 @click.option("--judge", metavar="MODEL", help="With --paraphrase: asked whether a phrasing means exactly the same.")
 @click.option("--dry-run", is_flag=True, help="With --paraphrase: print requests, tokens and cost; send nothing.")
-@click.option("--review", is_flag=True, help="Show the phrasings of the TOML file EXPERIMENT one by one, to decide.")
 def init(
     experiment: Path,
     *,
@@ -52,7 +46,6 @@ def init(
     only: Sequence[str],
     judge: str | None,
     dry_run: bool,
-    review: bool,
 ) -> None:
     """Write an experiment file, by three questions or by options.
 
@@ -60,15 +53,13 @@ def init(
     a line of the input, and what is missing there takes the default.
 
     With --paraphrase a model writes phrasings of the instructions of a built-in space (multiple-choice, open, maths) or
-    of a TOML file. No run uses them before somebody has reviewed them (--review). Those that may ask for something
-    else than their instruction carry the reason.
+    of a TOML file. No run uses them before somebody has read them and set `reviewed = true`.
     """
     import howsure as hs
 
-    if review or instructions is not None:
-        is_request = bool(instructions or models or judge or dry_run)
-        if benchmark is not None or len(models) > 1 or (review and is_request):
-            remedy = "give FILE.toml --review alone, or --paraphrase FILE|SPACE with one --model"
+    if instructions is not None:
+        if benchmark is not None or len(models) > 1:
+            remedy = "give --paraphrase FILE|SPACE with one --model"
             raise InputError("options that do not go together", where="init", remedy=remedy)
         request = {"n": generations or 5, "base_url": base_url, "key_env": key_env, "only": only, "judge": judge}
         model = models[0] if models else None
@@ -99,36 +90,20 @@ def init(
 
 
 def _write_phrasings(
-    file: Path, instructions: str | None, model: str | None, *, is_dry: bool, force: bool, **request: DeclaredValue
+    file: Path, instructions: str, model: str | None, *, is_dry: bool, force: bool, **request: DeclaredValue
 ) -> None:
-    """Have a model write phrasings into a file, estimate what it takes, or let a person review the file."""
+    """Have a model write phrasings into a file, or estimate what it takes."""
     from howsure.sample import collect_paraphrases as paraphrases
 
-    if instructions is None:
-        print(paraphrases.review_paraphrases(file, _prompt_decision))
-    elif model is None:
-        raise InputError("no model is named", where="--model", remedy="add --model openai/NAME, or review: --review")
-    elif is_dry:
+    if model is None:
+        raise InputError("no model is named", where="--model", remedy="add --model openai/NAME")
+    if is_dry:
         print(paraphrases.estimate_paraphrases(instructions, model, **request))
     elif file.suffix != ".toml":
         raise InputError("phrasings are written to a TOML file", where=str(file), remedy="name one: init FILE.toml")
     else:
         print(paraphrases.collect_paraphrases(instructions, model, file, force=force, **request))
         print(file)
-
-
-def _prompt_decision(text: str, phrasing: Instruction) -> tuple[Decision, str]:
-    """Return what a person at the terminal decides about a phrasing, and the text that they give it."""
-    from howsure.perturb.paraphrases import DECISIONS
-
-    print(f"\n{text}")
-    choice = click.prompt(
-        "[a]ccept, [e]dit, [r]emove, [l]ater, [s]top",
-        type=click.Choice([decision[0] for decision in DECISIONS]),
-        show_choices=False,
-    )
-    decision = next(decision for decision in DECISIONS if decision[0] == choice)
-    return decision, click.prompt("Text", default=phrasing.text) if decision == "edit" else ""
 
 
 def _ask(question: str, default: str) -> str:

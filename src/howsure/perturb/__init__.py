@@ -5,11 +5,9 @@ from __future__ import annotations
 from howsure.perturb.checks import bind_space, check_space
 from howsure.perturb.dimensions import Dimension, Value, parse_dimension
 from howsure.perturb.instructions import Instruction
-from howsure.perturb.paraphrase_checks import find_meaning_marks
 from howsure.perturb.paraphrases import Paraphrases, build_paraphrase_request, parse_paraphrases
 from howsure.perturb.space import PromptPoint, Space
 from howsure.perturb.space_spec import SPACES, parse_space
-from howsure.perturb.unitxt import ImportedSpace, from_templates
 from howsure.perturb.variants import DrawnVariants, FixedPrompt, draw_variants, hold_out
 
 __all__ = [
@@ -17,7 +15,6 @@ __all__ = [
     "Dimension",
     "DrawnVariants",
     "FixedPrompt",
-    "ImportedSpace",
     "Instruction",
     "Paraphrases",
     "PromptPoint",
@@ -27,8 +24,6 @@ __all__ = [
     "build_paraphrase_request",
     "check_space",
     "draw_variants",
-    "find_meaning_marks",
-    "from_templates",
     "hold_out",
     "parse_dimension",
     "parse_paraphrases",

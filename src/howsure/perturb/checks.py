@@ -10,22 +10,19 @@ from dataclasses import replace
 from howsure.benchmarks.question import Benchmark, Question, find_equal_choices
 from howsure.errors import InputError
 from howsure.notes import Note, warn
-from howsure.perturb.dimensions import BUILT_IN_VALUES
-from howsure.perturb.fitting_values import find_misfit
-from howsure.perturb.instruction_checks import check_instructions
-from howsure.perturb.option_references import find_option_references
-from howsure.perturb.question_demands import (
-    demands_own_answer,
-    demands_own_form,
-    demands_short_text,
-    refers_to_another_question,
-    rules_out_explanation,
-)
+from howsure.perturb.dimensions import BUILT_IN_VALUES, Value, find_language
+from howsure.perturb.prompt_texts import LANGUAGES
+from howsure.perturb.question_fit import find_misfit, find_pins, remove_own_labels
 from howsure.perturb.rendering import FIELD
 from howsure.perturb.space import Space
 
 _OF_CHOICES = ("enumerator", "wrapper", "separator", "order", "answer")
 _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker")
+#: Dimensions that add sentences to the instruction, and those whose values are sentences or words of a language.
+_DEMANDS, _OF_LANGUAGE = ("reasoning", "answer_form"), ("instruction", "reasoning", "markers")
+_FOLLOWS = re.compile(r"\b(?:below|(?:the |as )follow(?:ing|s)|that follows?|next question)\b", re.IGNORECASE)
+#: Largest share of the prompts of a space in which a question may keep its original form.
+MOST_MISFITS = 0.05
 _BRACKETS = re.compile(r"[()\[\]{}.:*_`\s]+")
 
 
@@ -43,7 +40,11 @@ def bind_space(
         When the questions, the pool and the values do not fit together: see `check_space`.
     """
     bound = replace(
-        space, pool=tuple(pool), extract=benchmark.extract, language=benchmark.language, paraphrases=paraphrases or {}
+        space.pin(benchmark.pin),
+        pool=tuple(pool),
+        extract=benchmark.extract,
+        language=benchmark.language,
+        paraphrases=paraphrases or {},
     )
     check_space(bound, benchmark.questions)
     return bound
@@ -56,19 +57,20 @@ def check_space(space: Space, questions: Sequence[Question]) -> None:
     ------
     InputError
         When a template does not use a field or names one that does not exist; an enumerator is too short, or two
-        rendered labels are the same; demonstrations are too few, or among the questions; a
-        target is no choice.
+        rendered labels are the same; demonstrations are too few, or among the questions; a target is no choice; a text
+        does not fit its place or has no translation; or more than `MOST_MISFITS` of the prompts would keep the
+        original labels or separator, because those drawn do not fit the question.
 
     Warns
     -----
     HowsureWarning
-        When labels or separators do not fit some questions, for which others are used, and when choices refer to other
-        choices, so that they keep their place.
+        When fewer questions than that keep them, and when choices refer to other choices, so that they keep their
+        place.
     """
     all_questions = (*questions, *space.pool)
     with_choices = any(question.choices for question in all_questions)
     _check_templates(space, with_choices=with_choices)
-    check_instructions(space)
+    _check_instructions(space)
     _check_paraphrases(space, questions)
     if with_choices:
         _check_choices(all_questions)
@@ -80,7 +82,8 @@ def check_space(space: Space, questions: Sequence[Question]) -> None:
                 remedy = f"use a space for open questions, or name the field with the choices: {fields}"
                 raise InputError("the questions have no choices", where=_where(dimension.name), remedy=remedy)
     _check_pool(space, questions)
-    _warn_of_misfits(space, questions, with_choices=with_choices)
+    if with_choices:
+        _check_fit(space, questions)
 
 
 def _where(dimension: str) -> str:
@@ -159,53 +162,32 @@ def _check_labels(space: Space, most: int) -> None:
                     raise InputError(what, where=where, remedy="give labels that differ")
 
 
-def _list_left_out(space: Space, questions: Sequence[Question]) -> list[str]:
-    """Return what is not asked for because questions rule it out, with their numbers."""
-    parts = []
-    asks_working = any(value.asks == "working" for value in space.values_of("instruction"))
-    if asks_working or any(value.content for value in space.values_of("reasoning")):
-        ruled_out = sum(
-            rules_out_explanation(question.text) or demands_short_text(question.text) for question in questions
-        )
-        if ruled_out:
-            parts.append(f"reasoning is not asked for where the question rules out an explanation ({ruled_out})")
-    limits_form = any(value.asks == "brief" for value in space.values_of("instruction"))
-    if limits_form or any(value.name != "unstated" for value in space.values_of("answer_form")):
-        own = sum(demands_own_form(question.text) or demands_short_text(question.text) for question in questions)
-        if own:
-            parts.append(f"no form of the answer is demanded where the question demands one ({own})")
-    if any(value.asks == "label" for value in space.values_of("instruction")):
-        others = sum(demands_own_answer(question.text) for question in questions)
-        if others:
-            parts.append(f"no label is asked for where the question demands another answer ({others})")
-    if any(value.content for value in space.values_of("demonstrations")):
-        alone = sum(refers_to_another_question(question.text) for question in questions)
-        if alone:
-            parts.append(f"no examples are shown where the question speaks of another question ({alone})")
-    return parts
-
-
-def _warn_of_misfits(space: Space, questions: Sequence[Question], *, with_choices: bool) -> None:
-    """Warn once of the questions for which a drawn value would not fit, and of those that keep the order of choices."""
-    parts = _list_left_out(space, questions)
-    for name in ("enumerator", "separator") if with_choices else ():
-        counts = {
-            value.name: sum(bool(find_misfit(name, value, question)) for question in questions)
-            for value in space.values_of(name)
-        }
-        listed = ", ".join(f"{value} ({count})" for value, count in counts.items() if count)
-        if listed:
-            parts.append(f"another {name} is used in place of {listed}")
-    if with_choices and any(value.content != "original" for value in space.values_of("order")):
-        references = [find_option_references(question) for question in questions]
-        if pinned := sum(not one.is_empty for one in references):
-            parts.append(f"choices that refer to others keep their place ({pinned})")
-    n_labels = sum(value.asks == "label" for value in space.values_of("instruction"))
-    has_demonstrations = any(value.content for value in space.values_of("demonstrations"))
-    if n_labels and has_demonstrations and any(value.content != "label" for value in space.values_of("answer")):
-        parts.append(f"demonstrations answer with the label where the instruction asks for it ({n_labels} of them)")
+def _check_fit(space: Space, questions: Sequence[Question]) -> None:
+    """Note the questions that keep their original form under some values; raise if too many prompts do."""
+    questions = [replace(question, choices=remove_own_labels(question.choices)) for question in questions]
+    fitting_shares = [1.0] * len(questions)
+    parts, fitting = [], []
+    for name in ("enumerator", "separator"):
+        values = space.values_of(name)
+        misfits = {value.name: [bool(find_misfit(name, value, question)) for question in questions] for value in values}
+        fitting_shares = [
+            one * (1 - sum(own) / len(values))
+            for one, own in zip(fitting_shares, zip(*misfits.values(), strict=True), strict=True)
+        ]
+        if listed := ", ".join(f"{value} ({sum(own)})" for value, own in misfits.items() if any(own)):
+            parts.append(f"the original {name} stands in place of {listed}")
+        few = [value for value, own in misfits.items() if sum(own) <= MOST_MISFITS * len(questions)]
+        fitting += [f"{name}: [{', '.join(few)}]"] if few and len(few) < len(values) else []
+    share = 1 - sum(fitting_shares) / len(fitting_shares)
+    if round(share, 9) > MOST_MISFITS:
+        what = f"the questions do not fit the values drawn for them in {share:.1%} of the prompts: {'; '.join(parts)}"
+        values_that_fit = f"dimensions: {{{', '.join(fitting)}}}" if fitting else "dimensions: {enumerator: [capitals]}"
+        raise InputError(what, where="variants", remedy=f"draw values that fit, {values_that_fit}")
+    is_ordered = any(value.content != "original" for value in space.values_of("order"))
+    if is_ordered and (pinned := sum(bool(find_pins(question).choices) for question in questions)):
+        parts.append(f"choices that refer to others keep their place ({pinned})")
     if parts:
-        warn(Note("values-replaced", n=len(questions), facts={"parts": "; ".join(parts)}))
+        warn(Note("values-replaced", n=len(questions), facts={"parts": "; ".join(parts)}), stacklevel=4)
 
 
 def _check_pool(space: Space, questions: Sequence[Question]) -> None:
@@ -245,3 +227,48 @@ def _check_paraphrases(space: Space, questions: Sequence[Question]) -> None:
     if is_drawn and (missing := [identity for identity in ids if identity not in space.paraphrases]):
         n = len(missing)
         warn(Note("no-paraphrase", n=n, facts={"total": len(ids), "example": min(missing)}), stacklevel=4)
+
+
+def _check_instructions(space: Space) -> None:
+    """Check that instructions, and the sentences that other dimensions add, fit their places and languages."""
+    has_place = "instruction" in FIELD.findall(space.system + space.head)
+    for name in _DEMANDS:
+        if any(value.content for value in space.values_of(name)) and not has_place:
+            remedy = "write {instruction} into head or system"
+            raise InputError("no template has a place for it", where=f"dimension {name}", remedy=remedy)
+    places = {str(value.content) for value in space.values_of("placement")}
+    if places != {"before"}:
+        _check_places(space, places)
+    languages = sorted({find_language(value) for value in space.values_of("language")} - {LANGUAGES[0]})
+    own = [dimension.name for dimension in space.dimensions if dimension.name not in BUILT_IN_VALUES]
+    for name in (*_OF_LANGUAGE, *own):
+        for value in space.values_of(name):
+            _check_translations(name, value, languages)
+
+
+def _check_places(space: Space, places: set[str]) -> None:
+    """Check that an instruction can stand in the places that are drawn."""
+    if "instruction" in FIELD.findall(space.system):
+        remedy = "move {instruction} from system to head, or leave placement out"
+        raise InputError("the instruction is part of the system message", where="dimension placement", remedy=remedy)
+    for value in space.values_of("instruction"):
+        text = value.after or str(value.content)
+        if "after" in places and (match := _FOLLOWS.search(text)):
+            remedy = 'add after = "..." with the words for that place, or leave the value after out'
+            what = f"it says {match[0]!r}, and placement puts it after the question"
+            raise InputError(what, where=f"instruction {value.name!r}", remedy=remedy)
+
+
+def _check_translations(name: str, value: Value, languages: list[str]) -> None:
+    """Check that a text has its translations."""
+    texts = value.content if isinstance(value.content, tuple) else (str(value.content),)
+    if not any(character.isalpha() for text in texts for character in FIELD.sub("", text)):
+        return
+    if missing := [code for code in languages if code not in value.translations]:
+        where = f"{name} {value.name!r}"
+        form = (
+            f'translations.{missing[0]} = "..."'
+            if name == "instruction"
+            else f"{{NAME: {{en: ..., {missing[0]}: ...}}}}"
+        )
+        raise InputError(f"it has no translation into {', '.join(missing)}", where=where, remedy=f"write {form}")

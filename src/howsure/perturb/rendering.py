@@ -11,40 +11,34 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, Question
 from howsure.perturb.dimensions import Value, find_language, join_labels, order_choices, order_demonstrations
-from howsure.perturb.fitting_values import Replacement
-from howsure.perturb.option_references import find_option_references
-from howsure.perturb.prompt_texts import LANGUAGES, load_languages, write_form
-from howsure.perturb.question_demands import demands_explanation
+from howsure.perturb.prompt_texts import LANGUAGES, write_form
+from howsure.perturb.question_fit import find_pins
 from howsure.perturb.question_paraphrases import choose_passage
-from howsure.perturb.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling, starts_with_block
+from howsure.perturb.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling
 
 #: A field of a template.
 FIELD = re.compile(r"\{(\w+)\}")
 
-# Words with a colon that a question has before it and on a last line of its own; a single letter other than Q may be
-# a person or a statement.
-_QUESTION_WORDS = "|".join(["Q", *dict.fromkeys(texts.texts["question"] for texts in load_languages().values())])
-_ANSWER_WORDS = "|".join(["A", *dict.fromkeys(texts.texts["answer"] for texts in load_languages().values())])
-_PROBLEM_WORDS = "Problem|Exercise|Aufgabe|Problema|Ejercicio|Problème|Exercice|Esercizio|Задача|题目"
-_WORDS_OF_MARKERS = rf"(?:{_QUESTION_WORDS}|{_PROBLEM_WORDS})\s*[:：]"
-_OWN_QUESTION_MARKER = re.compile(rf"^\s*(?:{_WORDS_OF_MARKERS}|\*\*{_WORDS_OF_MARKERS}\*\*)\s*(?=\S)", re.MULTILINE)
-_OWN_ANSWER_MARKER = re.compile(rf"(?:\n\s*|(?<=[.?!…。？！])[ \t]+)(?:{_ANSWER_WORDS})\s*[:：]\s*\Z")
+#: The marker that a question has before it, and that of its answer on a last line of its own.
+_OWN_MARKERS = re.compile(r"\A\s*(?:Q|Question|Problem):\s*(?=\S)|\n\s*(?:A|Answer):\s*\Z")
 
-#: A question that asks for an answer in a language that it names, such as "How do you say 'thank you' in French?".
-_NAMES_LANGUAGE = re.compile(
-    r"\btranslat\w*|\bhow (?:do|would) you (?:say|write)\b|\b(?:in|into|to) (?:Arabic|Chinese|Dutch|English|French"
-    r"|German|Greek|Hebrew|Hindi|Italian|Japanese|Korean|Latin|Polish|Portuguese|Russian|Spanish|Swedish|Turkish)\b"
-    r"|\b(?:übersetze\w*|traduce\w*|tradui\w*|traduci\w*|traduz\w*)\b|перевед|翻译|翻訳"
-    r"|\bauf (?:arabisch|chinesisch|deutsch|englisch|französisch|italienisch|japanisch|latein|russisch|spanisch)\b"
-    r"|\ben (?:allemand|anglais|arabe|chinois|espagnol|français|italien|japonais|latin|russe)\b"
-    r"|\ben (?:alemán|árabe|chino|español|francés|inglés|italiano|japonés|latín|ruso)\b"
-    r"|\bin (?:arabo|cinese|francese|giapponese|inglese|italiano|latino|russo|spagnolo|tedesco)\b"
-    r"|\bпо-\w+ски\b|\bна \w+ском языке\b|用\s?[英法德俄日中西意]\s?[文语]|[英日仏独]語で",
-    re.IGNORECASE,
-)
+
+class Replacement(NamedTuple):
+    """The value that was drawn on a dimension, the one that is used for a question, and the reason.
+
+    Examples
+    --------
+    >>> Replacement("comma", "newline", "a choice has several lines").used
+    'newline'
+    """
+
+    drawn: str
+    used: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class PromptForm:
     def order(self, question: Question) -> tuple[int, ...]:
         """Return the original index of the choice at each place; choices that refer to others keep theirs."""
         drawn = order_choices(self.text("order"), question.choices, self.keys.get("order", ""), question.id)
-        return find_option_references(question).pin_order(drawn)
+        return find_pins(question).order(drawn)
 
     def labels(self, question: Question) -> tuple[str, ...]:
         """Return the labels of the places, without their wrapper."""
@@ -121,13 +115,11 @@ class PromptForm:
         An instruction that is given stands between the choices and the marker of the answer.
         """
         choices = [_strip_ends(question.choices[i]) for i in self.order(question)]
+        if "\n" not in self.text("separator") and self.text("separator").strip():
+            choices = [text.removesuffix(".") for text in choices]  # a separator takes the place of a full stop
         lines = [f"{self.wrap_label(label)} {text}" for label, text in zip(self.labels(question), choices, strict=True)]
         before, after = (apply_casing(marker, self.text("casing")) for marker in _markers(self.values["markers"]))
-        if before and not before.endswith("\n") and starts_with_block(question.text):
-            before = before.rstrip() + "\n"
-        # An instruction after the question would follow its own marker of the answer; other examples have no own ones.
-        is_removed = before or after or instruction or self.n_demonstrations()
-        text = remove_own_markers(question.text) if is_removed else question.text
+        text = _OWN_MARKERS.sub("", question.text)
         fields = {
             "question": self._add_noise(_strip_ends(text), question.id, question.choices),
             "choices": self.text("separator").join(lines),
@@ -190,14 +182,13 @@ class PromptForm:
         sentences = [brief_note] if reasoning and asks == "brief" else []
         # A text in another language than the target would be wrong; labels and numbers are the same in all.
         is_text = not question.choices and asks != "working"
-        names_language = _NAMES_LANGUAGE.search(question.text) is not None
-        sentences += [language_note] if is_translated and is_text and not names_language else []
+        sentences += [language_note] if is_translated and is_text else []
         sentences += [reasoning] if reasoning else []
         sentences += [examples_note] if (reasoning or asks == "working") and self.n_demonstrations() else []
         if not (form := _texts(self.values["answer_form"])):
             return "", sentences
         template, label, label_last, value, value_last, label_name, value_name = form
-        is_last = bool(reasoning) or asks == "working" or demands_explanation(question.text)
+        is_last = bool(reasoning) or asks == "working"
         if question.choices:
             return write_form(template, f"<{label_name}>"), [*sentences, label_last if is_last else label]
         return write_form(template, f"<{value_name}>"), [*sentences, value_last if is_last else value]
@@ -208,19 +199,6 @@ class PromptForm:
             return text
         mistyped = add_typos(text, float(self.text("typos")), self.keys.get("typos", ""), name, spared=choices)
         return apply_spacing(mistyped, self.text("spacing"))
-
-
-def remove_own_markers(text: str) -> str:
-    r"""Return a question without markers of its own, "Q:" before it and "A:" on the last line.
-
-    >>> remove_own_markers("Q: What is 2 + 2?\nA:"), remove_own_markers("A: Who is there?\nB: It is me.")
-    ('What is 2 + 2?', 'A: Who is there?\nB: It is me.')
-    """
-    markers = list(_OWN_QUESTION_MARKER.finditer(text))
-    if len(markers) > 1:  # solved questions
-        return text
-    text = _OWN_ANSWER_MARKER.sub("", text)
-    return text[markers[0].end() :] if markers and not text[: markers[0].start()].strip() else text
 
 
 def build_messages(form: PromptForm, question: Question, demonstrations: Sequence[Question]) -> list[Message]:
@@ -249,9 +227,6 @@ def build_messages(form: PromptForm, question: Question, demonstrations: Sequenc
     if cue.endswith("："):
         between = between.strip(" ")
     answers = [answer for _, answer in pairs]
-    if cue and "\n" not in between and form.answer_template().casefold().startswith(cue.casefold()):
-        # The form begins as the marker does, as "Answer: <label>" after "Answer:", and would repeat it.
-        answers = [answer[len(cue) :].lstrip() for answer in answers]
     blocks = [f"{block}{between}{answer}" for (block, _), answer in zip(pairs, answers, strict=True)]
     return [*messages, {"role": "user", "content": _join_parts(head, *blocks, last)}]
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, ParsedAnswer, Question
@@ -24,20 +23,10 @@ from howsure.perturb.dimensions import (
     find_language,
     resolve_values,
 )
-from howsure.perturb.fitting_values import (
-    Replacement,
-    choose_fitting_value,
-    find_marker_conflict,
-    find_misfit,
-    find_unmarked_answer,
-    list_spare_values,
-    replace_contradicting_values,
-)
-from howsure.perturb.option_references import find_option_references, remove_own_labels
 from howsure.perturb.prompt_texts import read_form, write_form
-from howsure.perturb.question_demands import is_plain
+from howsure.perturb.question_fit import find_misfit, find_pins, remove_own_labels
 from howsure.perturb.question_paraphrases import choose_wording, hash_paraphrases
-from howsure.perturb.rendering import PromptForm, build_messages, hash_messages, remove_own_markers
+from howsure.perturb.rendering import PromptForm, Replacement, build_messages, hash_messages
 from howsure.perturb.surface_noise import NOISE_VERSION
 from howsure.scorers.completion_text import (
     CompletionContext,
@@ -127,6 +116,11 @@ class Space:
             raise UnknownNameError("dimension", name, self._by_name)
         return self._by_name[name]
 
+    def pin(self, what: str) -> Space:
+        """Return the space without the dimensions that a pin keeps as the file has them; "" keeps none."""
+        pinned = ("order", "enumerator") if what == "choices" else ()
+        return replace(self, dimensions=tuple(d for d in self.dimensions if d.name not in pinned)) if pinned else self
+
     def values_of(self, name: str) -> tuple[Value, ...]:
         """Return the values of a built-in dimension: those that are drawn, or its default."""
         return self._by_name[name].values if name in self._by_name else (self.defaults[name],)
@@ -151,11 +145,14 @@ class Space:
 
     @cached_property
     def plain_pool(self) -> tuple[Question, ...]:
-        """Return the questions of the pool that demand no form of their answer; all if these are too few.
-
-        A whole sentence is no answer to show: "The answer is It rains today."
-        """
-        plain = tuple(question for question in self.pool if is_plain(question.text) and not _is_sentence(question))
+        """Return the questions of the pool that every label and separator fits; all if these are too few."""
+        plain = tuple(
+            question
+            for question in self.pool
+            if not any(
+                find_misfit(name, v, question) for name in ("enumerator", "separator") for v in self.values_of(name)
+            )
+        )
         most = max(int(str(value.content)) for value in self.values_of("demonstrations"))
         return plain if len(plain) >= most else self.pool
 
@@ -336,9 +333,9 @@ class PromptPoint:
             record["order"] = list(order)
             record["choices"] = list(context.choices)
             record["labels_asked"] = self._expects_label(form)
-            pinned = find_option_references(question).list_pinned(len(order))
-            if pinned and form.text("order") != "original":
-                record["pinned"] = pinned
+            pins = find_pins(question)
+            if pins.choices and form.text("order") != "original":
+                record["pinned"] = {"choices": list(pins.choices), "reason": pins.reason}
         record |= write_context(context)
         if question.solution:
             record["solution"] = question.solution
@@ -368,63 +365,32 @@ class PromptPoint:
         return {}
 
     def _build_form(self, question: Question) -> PromptForm:
-        """Return the values for one question; those that do not fit it or its choices are replaced."""
+        """Return the values for one question; it keeps the original labels and separator where others do not fit it."""
         form = self._draw_form(question)
         question = self._reword(question, form)
-        values = dict(form.values)
-        reason = self._replace_markers(question, form, values)
-        replaced = replace_contradicting_values(question, values)
-        if reason:
-            replaced["markers"] = Replacement(form.values["markers"].name, values["markers"].name, reason)
-        if replaced:
-            form = replace(form, values=values, replaced=replaced)
-        demonstrations = self._demonstrations(form)
-        form = self._mark_answers(question, form, demonstrations)
-        if not question.choices:
-            return form
-        values, replaced = dict(form.values), dict(form.replaced)
-        for name in ("enumerator", "separator"):
-            misfit = partial(find_misfit, name)
-            candidates, spare = self._list_values(name, values)
-            value, reason = choose_fitting_value(values[name], candidates, spare, (question, *demonstrations), misfit)
-            if value.content != values[name].content:
-                replaced[name] = Replacement(values[name].name, value.name, reason)
-                values[name] = value
+        values, replaced = dict(form.values), dict[str, Replacement]()
+
+        def use(name: str, used: Value, reason: str) -> None:
+            if values[name].content != used.content:
+                replaced[name] = Replacement(values[name].name, used.name, reason)
+                values[name] = used
+
+        if question.choices:
+            for name in ("enumerator", "separator"):
+                if reason := find_misfit(name, values[name], question):
+                    use(name, self.space.defaults[name], reason)
+            if form.n_demonstrations() and values["instruction"].asks == "label":
+                use("answer", self.space.defaults["answer"], "the instruction asks for the label")
+        markers = values["markers"].content
+        assert isinstance(markers, tuple)
+        if form.n_demonstrations() and form.text("turns") == "text":
+            if form.answer_template().partition("{x}")[0].strip().endswith((":", "：")):
+                used = Value(f"{values['markers'].name}, question only", (markers[0], ""))
+                use("markers", used, "the demanded form marks the answers of examples")
+            elif form.text("placement") == "after" and not any(markers):
+                used = BUILT_IN_VALUES["markers"][1].resolve(find_language(values["language"]), "after")
+                use("markers", used, "nothing marks the answers of examples after an instruction")
         return replace(form, values=values, replaced=replaced) if replaced else form
-
-    def _replace_markers(self, question: Question, form: PromptForm, values: dict[str, Value]) -> str:
-        """Replace markers that the question or a demonstration has on lines of its own; return why, or ""."""
-        texts = [remove_own_markers(one.text) for one in (question, *self._demonstrations(form))]
-        reason = find_marker_conflict(values["markers"], texts)
-        used = self._find_markers(values, texts) if reason else None
-        if used is None:
-            return ""
-        values["markers"] = used
-        return reason
-
-    def _mark_answers(self, question: Question, form: PromptForm, demonstrations: list[Question]) -> PromptForm:
-        """Return a form with markers where answers without them could not be told from the questions."""
-        reason = find_unmarked_answer(form.values, demonstrations) if demonstrations else ""
-        texts = [remove_own_markers(one.text) for one in (question, *demonstrations)]
-        used = self._find_markers(form.values, texts) if reason else None
-        if used is None:
-            return form
-        replaced = {**form.replaced, "markers": Replacement(form.values["markers"].name, used.name, reason)}
-        return replace(form, values={**form.values, "markers": used}, replaced=replaced)
-
-    def _find_markers(self, drawn: Mapping[str, Value], texts: Sequence[str]) -> Value | None:
-        """Return markers of the question and the answer that begin no line of these texts; None where all do."""
-        for value in itertools.chain(*self._list_values("markers", drawn)):
-            if isinstance(value.content, tuple) and all(value.content) and not find_marker_conflict(value, texts):
-                return value
-        return None
-
-    def _list_values(self, name: str, drawn: Mapping[str, Value]) -> tuple[list[Value], list[Value]]:
-        """Return the values of a dimension and the spare ones, in the language and for the place of a prompt."""
-        language, placement = find_language(drawn["language"]), str(drawn["placement"].content)
-        groups = (self.space.values_of(name), list_spare_values(name))
-        first, spare = ([value.resolve(language, placement) for value in group] for group in groups)
-        return first, spare
 
     def _reword(self, question: Question, form: PromptForm) -> Question:
         """Return a question with the paraphrase that is drawn for it, if it has one, and choices without own labels."""
@@ -471,12 +437,6 @@ class PromptPoint:
         templates = (form.system, form.head, form.text("layout"), form.text("instruction"))
         requested = form.values["instruction"].asks == "label" or any("{labels}" in text for text in templates)
         return demonstrated or requested or bool(form.answer_template())
-
-
-def _is_sentence(question: Question) -> bool:
-    """Return whether the answer of a question without choices is a whole sentence."""
-    words = question.target.split()
-    return not question.choices and len(words) > 3 and words[0][:1].isupper() and words[-1].endswith((".", "!"))
 
 
 def _draw_value(dimension: Dimension, seed: int, j: int) -> DrawnValue:

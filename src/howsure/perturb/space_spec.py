@@ -8,6 +8,7 @@ from dataclasses import replace
 from howsure.errors import InputError, UnknownNameError
 from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value, parse_dimension
 from howsure.perturb.instructions import Instruction, load_packaged, require_reviewed
+from howsure.perturb.question_fit import PINS
 from howsure.perturb.space import Space
 
 OPEN_LAYOUT = "{question_marker}{question}\n{answer_marker}"
@@ -62,7 +63,7 @@ SPACES: dict[str, Callable[[], Space]] = {
     "maths": lambda: _open_space("maths"),
 }
 
-SPACE_KEYS = ("space", "dimensions", "nested", "altering", "system", "head", "layout")
+SPACE_KEYS = ("space", "dimensions", "nested", "altering", "pin", "system", "head", "layout")
 
 
 def parse_space(spec: str | Space | Mapping[str, object], *, instructions: Sequence[Instruction] = ()) -> Space:
@@ -74,8 +75,8 @@ def parse_space(spec: str | Space | Mapping[str, object], *, instructions: Seque
         As in an experiment: `multiple-choice`, or `{space: multiple-choice, dimensions: {order: [original, shuffle],
         tone: [{plain: ""}, {warm: "Take your time."}]}, nested: [order], altering: [tone], head: ...}`. `dimensions`
         lists the values of a dimension, new values and new dimensions; `nested` the dimensions drawn for each question;
-        `altering` those that may change the meaning of a question; `system`, `head` and `layout` are the templates of
-        `Space`. In Python `space` may be a `Space`, such as one of `from_templates`.
+        `altering` those that may change the meaning of a question; `pin: choices` keeps the order and the labels of
+        choices; `system`, `head` and `layout` are the templates of `Space`. In Python `space` may be a `Space`.
     instructions
         Phrasings that replace those of the space, as `instructions.parse_instructions` returns them.
 
@@ -113,7 +114,10 @@ def parse_space(spec: str | Space | Mapping[str, object], *, instructions: Seque
         for d in dimensions.values()
     )
     system, head, layout = (texts[key] for key in ("system", "head", "layout"))
-    return replace(base, dimensions=tuple(flagged), system=system, head=head, layout=layout)
+    pin = _parse_text(given, "pin", "")
+    if pin not in ("", *PINS):
+        raise UnknownNameError("pin", pin, PINS, where="variants")
+    return replace(base, dimensions=tuple(flagged), system=system, head=head, layout=layout).pin(pin)
 
 
 def _parse_base(given: object) -> Space:

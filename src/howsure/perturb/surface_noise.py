@@ -16,7 +16,7 @@ from importlib.resources import files
 from howsure.perturb.dimensions import draw_below
 
 #: Part of the id of a variant with typing errors or double spaces: it changes when these change.
-NOISE_VERSION = 8
+NOISE_VERSION = 9
 #: Rates of typing errors are multiples of 1 / RESOLUTION.
 RESOLUTION = 10**6
 #: Share of the longer words that must be common English words; otherwise a text is in another language.
@@ -25,54 +25,23 @@ ENGLISH_SHARE = 0.3
 ATTEMPTS = 30
 
 
-def _compile_any(*patterns: str, flags: re.RegexFlag) -> re.Pattern[str]:
-    """Return a pattern that finds any of several."""
-    return re.compile("|".join(patterns), flags)
-
-
-# Parts of a line that stay as they are.
-_PROTECTED = _compile_any(
-    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`]*`",  # code
-    r"\$\$.*?\$\$|\$(?=\S)[^$\n]*(?<=\S)\$(?!\d)|\$ [^$\n]*[\\^_=+<>][^$\n]* \$",
-    r"\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{.*?\\end\{\w+\*?\}",  # formulas
-    r"\\\w+(?:\s?\{[^{}]*\})*",
-    r"\((?:[^\W\d_]|[-−]?\d+)(?:, ?(?:[^\W\d_]|[-−]?\d+))+\)",  # pairs such as (n, l), and lists of letters
-    r"\b(?:[A-Z](?:, ?[A-Z]\b)+(?:,? (?:and|or) [A-Z]\b)?|[a-z](?:, ?[a-z]\b)+(?:,? (?:and|or) [a-z]\b)?)(?!['’])",
-    r"\"[^\"]*(?:\"|\Z)|“[^”]*(?:”|\Z)|«[^»]*(?:»|\Z)|„[^“”]*(?:[“”]|\Z)|「[^」]*(?:」|\Z)|『[^』]*(?:』|\Z)",
-    r"(?<!\w)['‘](?=\S)[^'’\n]*(?:['’](?=[a-z])[^'’\n]*)*['’](?!\w)",  # quotations; an apostrophe is in a word
-    r"\{[^{}\n]*\}|<[^<>\n]{1,200}>|\[[^\[\]\n]*\]",
-    r"\S*[\d#@/\\<>_=^|~*+$%&§°×÷·±√∞∑∏∫≤≥≠≈∈∪∩∀∃¬∧∨→⇒↔≡{}]\S*",
-    flags=re.DOTALL,
+# Parts of a line that stay as they are: code, formulas, quotations, fields, tags, and words with digits or symbols.
+_PROTECTED = re.compile(
+    r"```.*?(?:```|\Z)|`[^`]*`|\$\$.*?\$\$|\$(?=\S)[^$\n]*(?<=\S)\$(?!\d)|\\\(.*?\\\)|\\\[.*?\\\]"
+    r"|\\\w+(?:\s?\{[^{}]*\})*|\"[^\"]*(?:\"|\Z)|“[^”]*(?:”|\Z)|(?<!\w)['‘](?=\S)[^'’\n]*['’](?!\w)"
+    r"|\{[^{}\n]*\}|<[^<>\n]{1,200}>|\[[^\[\]\n]*\]|\S*[\d#@/\\<>_=^|~*+$%&×÷·±√∞≤≥≠≈→{}]\S*",
+    re.DOTALL,
 )
 # Lines of code that no fence encloses, of formulas and of tables.
-_CODE = _compile_any(
-    r"[{};]\s*$|^\s*(?:[{}]|>>>|\$ |#!|//|/\*|@\w)|^(?: {2}|\t)",
-    r"\w\((?!e?s\))[^)]*\)?|\w\[[^\]]*\]|\w\.\w+\(",
-    r"==|!=|<=|>=|:=|->|=>|<-|::|&&|\|\||\+\+|\+=|-=|\*\*|//|/\*|\S =|= \S|\w=\w|#include",
-    r"</?\w+[^>\n]*>",
-    r"^Traceback \(|^\w*(?:Error|Exception|Warning): ",
-    r"^\s*(?:def|class|import|from|for|while|if|elif|else|try|except|with|return|function)\b.*[:;{]\s*$",
-    r"\bfor \w+ in \w+.*:|\breturn [^ ]*$|\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE|GROUP BY|ORDER BY|JOIN|CREATE)\b",
-    r"\b[Ss]elect\b.+\bfrom\b.+\b(?:where|order by|group by|limit|join)\b|\s--?[a-z][\w-]*\b(?! -)",
-    r"\||\S\t|\S {2,}\S|^[^\s,;]+(?:([,;])[^\s,;]+)(?:\1[^\s,;]+)+$",
-    flags=re.MULTILINE,
-)
-# The first of several lines is a row of a table, a fence, a heading, an item of a list or indented.
-_BLOCK = re.compile(
-    r"(?:\||```|~~~|\s|#{1,6} |[-*•] |\d{1,2}[.)] |[^\n]*\S(?:\t| {2,})\S)[^\n]*\n"
-    r"|[^\s,;]+([,;])[^\s,;]+(?:\1[^\s,;]+)*\n[^\s,;]+\1"
+_CODE = re.compile(
+    r"[{};|]\s*$|^(?: {2}|\t)|^\||\w\((?!e?s\))[^)]*\)?|\w\[|[=!<>]=|\S =|\w=\w|\S\t|\S {2,}\S"
+    r"|^\s*(?:def|class|import|from|while|return|SELECT)\b",
+    re.MULTILINE,
 )
 _ABOUT_SPELLING = re.compile(
-    r"\b(?:(?:mis)?spell\w*|letters?|characters?|vowels?|consonants?|syllab\w*|anagram\w*|palindrom\w*|rhym\w*"
-    r"|homophon\w*|homonym\w*|(?:un)?scrambl\w*|acronym\w*|abbreviat\w*|alphabet\w*|typos?|typographical|gramma\w*"
-    r"|punctuat\w*|capitali[sz]\w*|upper[ -]?case\w*|lower[ -]?case\w*|prefix\w*|suffix\w*|(?:sub)?strings?|regex\w*"
-    r"|regular expressions?|plurals?|words?|sentences?|phrases?|whitespace|spaces?|blanks?|translat\w*|pronounc\w*"
-    r"|verbs?|nouns?|adjectives?|adverbs?|pronouns?|idioms?|edit distance|alliterat\w*|cipher\w*|encod\w*|decod\w*"
-    r"|encrypt\w*|decrypt\w*|crossword\w*|haiku|poems?|tokens?|tokeni[sz]\w*|ascii|unicode|backwards?|revers\w+"
-    r"|concatenat\w*|quot\w+|verbatim|synonyms?|antonyms?|dictionary|written|handwriting|output|indent\w*"
-    r"|sort(?:ed|ing)?|sql|quer(?:y|ies)|columns?|python|java(?:script)?|html|css|json|xml|yaml|bash|pseudocode|snippet"
-    r"|databases?|(?:the|this|following|source) code|variables? (?:named|called)|rewrite|rephrase|paraphrase"
-    r"|(?:passive|active) voice)\b",
+    r"\b(?:(?:mis)?spell\w*|letters?|characters?|words?|vowels?|consonants?|syllab\w*|alphabet\w*|anagram\w*"
+    r"|palindrom\w*|rhym\w*|typos?|gramma\w*|punctuat\w*|capitali[sz]\w*|sentences?|strings?|spaces?|translat\w*"
+    r"|sort(?:ed|ing)?|revers\w+|python|java(?:script)?|sql|html|(?:this|following|source) code)\b",
     re.IGNORECASE,
 )
 _FUNCTION_WORDS = frozenset({"the", "of", "and", "is", "are", "what", "which", "how", "who", "why", "when", "where"})
@@ -97,15 +66,6 @@ def is_about_spelling(text: str) -> bool:
     (True, False)
     """
     return _ABOUT_SPELLING.search(text) is not None
-
-
-def starts_with_block(text: str) -> bool:
-    r"""Return whether a text starts with a table, a list or code, before which a marker needs a line of its own.
-
-    >>> starts_with_block("| city | people |\n| Rome | 2.8 |"), starts_with_block("What is |x|?")
-    (True, False)
-    """
-    return _BLOCK.match(text) is not None
 
 
 def apply_casing(text: str, casing: str) -> str:
@@ -217,27 +177,12 @@ def _split_protected(text: str, *, lines: bool = False) -> Iterator[tuple[str, b
 
 
 def _find_code_lines(text: str) -> list[tuple[int, int]]:
-    """Return the span from the first line of code, formulas or tables to the last one; empty when there is none.
-
-    The lines directly before and after it that are no sentences belong to it.
-    """
-    lines, ends = text.split("\n"), [0]
+    """Return the span from the first line of code, formulas or tables to the last one; empty when there is none."""
+    starts, lines = [0], text.split("\n")
     for line in lines:
-        ends.append(ends[-1] + len(line) + 1)
+        starts.append(starts[-1] + len(line) + 1)
     marked = [i for i, line in enumerate(lines) if _CODE.search(line)]
-    if not marked:
-        return []
-    first, last = marked[0], marked[-1]
-    while first and not _ends_sentence(lines[first - 1]):
-        first -= 1
-    while last + 1 < len(lines) and not _ends_sentence(lines[last + 1]):
-        last += 1
-    return [(ends[first], min(ends[last + 1], len(text)))]
-
-
-def _ends_sentence(line: str) -> bool:
-    """Return whether a line is empty or ends like a sentence."""
-    return not line.strip() or line.rstrip(" \"'”’)]").endswith((".", "?", "!", ":", "。", "？", "！", "："))
+    return [(starts[marked[0]], min(starts[marked[-1] + 1], len(text)))] if marked else []
 
 
 def _mistype(word: str, others: frozenset[str], rate: float, *parts: object) -> str:

@@ -18,14 +18,12 @@ from howsure.perturb.space_spec import SPACE_KEYS, parse_space
 from howsure.scorers.completion_text import CompletionContext, share_context, write_context
 from howsure.scorers.multiple_choice import read_choice
 
-#: Keys of `variants` in an experiment. The caller reads the files that `instructions`, `paraphrases`, `pool` and
-#: `templates` name.
 #: Keys of a model that is asked in all variants, and of how many of them are enough; the sampler reads them.
 REFERENCE_KEYS = ("reference", "epsilon", "delta")
+#: Keys of `variants` in an experiment. The caller reads the files that `instructions`, `paraphrases` and `pool` name.
 VARIANT_KEYS = (
     *SPACE_KEYS,
     *("sample", "questions_per_variant", "seed", "default", "hold_out", "instructions", "paraphrases", "pool"),
-    "templates",
     *REFERENCE_KEYS,
 )
 

@@ -1,4 +1,4 @@
-"""Request paraphrases of instructions from a model, write them to a file, and review it (`howsure init --paraphrase`).
+"""Request paraphrases of instructions from a model, and write them to a file (`howsure init --paraphrase`).
 
 A run never does this itself, because it uses only phrasings that a person has reviewed.
 """
@@ -24,13 +24,11 @@ from howsure.perturb.instructions import (
     load_packaged,
     parse_instructions,
 )
-from howsure.perturb.paraphrase_checks import build_meaning_question, parse_meaning_verdict
 from howsure.perturb.paraphrases import (
-    Decision,
+    build_meaning_question,
     build_paraphrase_request,
-    format_side_by_side,
+    parse_meaning_verdict,
     parse_paraphrases,
-    review_phrasing,
 )
 from howsure.sample.estimate import Estimate, ModelDemand, PromptDemand, estimate_costs
 from howsure.sample.model_config import ModelConfig, ModelLine, expand_model_line, open_model
@@ -44,9 +42,9 @@ ATTEMPTS, MAX_IN_FLIGHT = 5, 4
 #: Approximate tokens of one phrasing, and of the verdict of a judge.
 TOKENS_OF_PHRASING, TOKENS_OF_VERDICT = 30, 30
 HEADER = """\
-# Phrasings with `reviewed = false` came from the model {model} and nobody has read them yet; `marks` are reasons
-# to look closely. `howsure init FILE --review` shows them one by one. A run takes the file
-# (variants: {{space: ..., instructions: FILE}}) once each says `reviewed = true`, or is removed.
+# Phrasings with `reviewed = false` came from the model {model} and nobody has read them yet; `marks` are what a
+# judge said against one, and `of` names its instruction. Read each: set `reviewed = true`, or remove it. A run takes
+# the file (variants: {{space: ..., instructions: FILE}}) once each says `reviewed = true`.
 """
 
 
@@ -89,8 +87,6 @@ def collect_paraphrases(
 ) -> CollectedParaphrases:
     """Request n phrasings of each instruction, and write them to a TOML file after the existing ones.
 
-    Phrasings that may ask for something else than their instruction are marked, with the reason.
-
     Parameters
     ----------
     source
@@ -102,7 +98,8 @@ def collect_paraphrases(
     force
         Overwrite an existing file.
     judge
-        A model, named as `model` is, that says of each phrasing whether it asks for the same; by default only rules do.
+        A model, named as `model` is, that says of each phrasing whether it asks for the same; one that does not is
+        marked with its reason.
     open_model
         Opens the model; by default `model_config.open_model`.
 
@@ -325,67 +322,6 @@ def _build_demand(config: ModelConfig, prompts: list[PromptDemand], tokens: floa
         price=price,
         concurrency=MAX_IN_FLIGHT,
     )
-
-
-class ReviewedParaphrases(NamedTuple):
-    """Counts of the decisions of a review."""
-
-    accepted: int
-    removed: int
-    waiting: int
-    """Phrasings that nobody has decided about."""
-
-    def __str__(self) -> str:
-        """Return the counts, and what follows."""
-        rest = "a run can use the file" if not self.waiting else "no run uses the file before they are reviewed"
-        return f"{self.accepted} accepted, {self.removed} removed, {self.waiting} still to review: {rest}"
-
-
-def review_paraphrases(path: Path, decide: Callable[[str, Instruction], tuple[Decision, str]]) -> ReviewedParaphrases:
-    """Show the phrasings of a file that nobody has reviewed, one by one, and write each decision to the file at once.
-
-    Parameters
-    ----------
-    path
-        A file that `collect_paraphrases` wrote.
-    decide
-        Function of (phrasing beside its instruction as text, phrasing) to the decision and, for "edit", the new text.
-        An edited phrasing is shown again, with the reason where its text cannot be used.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read.
-    """
-    if str(path) in FILES and not path.exists():
-        remedy = "give a file that init --paraphrase wrote"
-        raise InputError("the packaged instructions are reviewed", where=str(path), remedy=remedy)
-    phrasings = load_instructions(str(path))
-    comments = "".join(
-        line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.startswith("#")
-    )
-    waiting = [entry.id for entry in phrasings if not entry.reviewed]
-    accepted = removed = 0
-    for place, identity in enumerate(waiting, start=1):
-        decision: Decision = "edit"
-        note = ""
-        while decision == "edit":
-            by_id = {entry.id: entry for entry in phrasings}
-            phrasing = by_id[identity]
-            text = f"{place} of {len(waiting)}\n{format_side_by_side(by_id.get(phrasing.of), phrasing)}{note}"
-            decision, new_text = decide(text, phrasing)
-            note = ""
-            try:
-                phrasings = review_phrasing(phrasings, phrasing, decision, new_text)
-            except InputError as error:
-                note = f"\n! {error.what}; {error.remedy}"
-            if decision in {"accept", "edit", "remove"}:
-                with replace_file(path) as draft:
-                    draft.write_text(comments + "\n" + format_instructions(phrasings), encoding="utf-8")
-        accepted, removed = accepted + (decision == "accept"), removed + (decision == "remove")
-        if decision == "stop":
-            break
-    return ReviewedParaphrases(accepted, removed, sum(not entry.reviewed for entry in phrasings))
 
 
 def load_instructions(name: str) -> tuple[Instruction, ...]:

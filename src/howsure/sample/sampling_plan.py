@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +18,6 @@ from howsure.notes import Note, ignore_notes, warn
 from howsure.perturb import instructions
 from howsure.perturb.prompt_texts import LANGUAGES, load_languages, write_form
 from howsure.perturb.question_paraphrases import load_question_paraphrases
-from howsure.perturb.unitxt import from_templates
 from howsure.perturb.variants import FixedPrompt, draw_questions, draw_variants
 from howsure.sample.experiment import AnswerForm, Experiment, takes_answer_form
 from howsure.sample.model_config import ModelConfig
@@ -287,7 +284,7 @@ def select_prompts(experiment: Experiment, benchmark: Benchmark) -> PromptSelect
             remedy = "remove one, or change its words"
             raise InputError("two variants have the same words", where="variants", remedy=remedy)
         return PromptSelection(benchmark, variants, {})
-    spec = _load_templates(experiment.variants, experiment.base)
+    spec = experiment.variants
     sample = draw_variants(
         spec,
         benchmark,
@@ -305,32 +302,6 @@ def select_prompts(experiment: Experiment, benchmark: Benchmark) -> PromptSelect
         "asked": {key: sample.space.name if key == "space" else value for key, value in experiment.variants.items()},
     }
     return PromptSelection(sample.benchmark, list(sample.variants), record)
-
-
-def _load_templates(spec: dict[str, object], base: Path) -> dict[str, object]:
-    """Return the spec with the space of the templates that it names: a JSON file, or a folder of them."""
-    name = spec.get("templates")
-    if name is None:
-        return spec
-    if not isinstance(name, str):
-        raise InputError(f"templates is {name!r}", where="variants", remedy="name a JSON file, or a folder of them")
-    if "space" in spec:
-        raise InputError("both a space and templates", where="variants", remedy="keep one of them")
-    folder = base / name
-    paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
-    templates = {}
-    for path in paths:
-        try:
-            label = path.relative_to(folder).as_posix() if path != folder else path.name
-            templates[label] = json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not JSON"
-            what = f"cannot read the templates: {why}"
-            raise InputError(what, where=str(path), remedy="give templates as unitxt writes them") from None
-    converted = from_templates(templates, name=name)
-    for note in converted.notes:
-        warn(Note("unitxt-template", name, facts={"text": note}))
-    return {"space": converted.space, **{key: value for key, value in spec.items() if key != "templates"}}
 
 
 def _load_pool(spec: dict[str, object], experiment: Experiment) -> tuple[Question, ...]:
