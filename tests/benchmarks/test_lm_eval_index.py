@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 from helpers.lm_eval_tasks import write_tasks
@@ -157,15 +158,26 @@ def test_a_task_is_described_from_its_files_alone(tasks):
         describe_benchmarks("lm_eval/gsm8kk")
 
 
-@pytest.mark.slow
-def test_the_files_of_all_tasks_are_those_of_the_harnesss_own_index():
+def test_the_index_is_that_of_the_harness_and_is_built_once(tmp_path, monkeypatch):
+    """Truth: the harness's own index of a folder with a task, its tag and a group."""
     from lm_eval.tasks import TaskManager
 
-    manager = TaskManager()
-    own = {name: entry.yaml_path for name, entry in manager.task_index.items() if entry.yaml_path is not None}
-    ours = {name: entry.path for name, entry in lm_eval_index.list_task_files().items()}
-    assert {name: ours.get(name) for name in own} == own
-    for tag in ("mmlu_stem_tasks", "mmlu_stem_generative", "gpqa", "math_word_problems", "chain_of_thought"):
-        if tag in manager.all_tags:
-            members = lm_eval_index.list_members(tag, lm_eval_index.list_task_files())
-            assert {*members} == manager.task_index[tag].tags
+    folder = write_tasks(tmp_path / "tasks")
+    own = TaskManager(include_path=str(folder), include_defaults=False).task_index
+    monkeypatch.setenv("HOWSURE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        lm_eval_index.util, "find_spec", lambda _: SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    )
+    read = lm_eval_index._read_own_index.__wrapped__
+    index = read("0.4.13")
+    assert {name: entry.path for name, entry in index.items() if entry.path} == {
+        name: str(entry.yaml_path) for name, entry in own.items() if entry.yaml_path is not None
+    }
+    assert {name: {*entry.members} for name, entry in index.items() if entry.kind == "tag"} == {
+        name: entry.tags for name, entry in own.items() if entry.kind.name == "TAG"
+    }
+    (file,) = (tmp_path / "cache").iterdir()
+    monkeypatch.setattr(lm_eval_index, "_build_index", lambda _: {})
+    assert read("0.4.13") == index
+    file.write_text("[")
+    assert read("0.4.13") == {}

@@ -1,6 +1,6 @@
-"""Find and load tasks of lm-evaluation-harness by name, without the 20 seconds that its own index of all tasks takes.
+"""Find and load tasks of lm-evaluation-harness by name, from an index of its tasks that is built once and kept.
 
-A scan of the task files finds the file of a task, or those of a group and its members; only their folders are indexed.
+The harness takes many seconds to index its own tasks; the index is a file in the user's cache folder for each version.
 """
 
 from __future__ import annotations
@@ -13,26 +13,30 @@ import random
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata, util
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
+from howsure.benchmarks.downloads import locate_cache
 from howsure.errors import InputError, UnknownNameError
+from howsure.store.atomic import replace_file
+
+if TYPE_CHECKING:
+    from lm_eval.api.task import ConfigurableTask as HarnessTask
+    from lm_eval.tasks._index import Entry
 
 #: What stands before the name of a task.
 PREFIX = "lm_eval/"
 #: First version of the harness whose tasks are loaded, and the first that was not tried.
 OLDEST, NEWEST = (0, 4, 13), (0, 5)
 GENERATIVE = "generate_until"
-#: Words in the names of tasks that generate, where another task of the same questions compares likelihoods.
-_GENERATIVE_WORDS = {"generative", "gen", "cot", "chat", "instruct", "generation", "seq2seq", "fewshot", "llama"}
-#: Words that names of two tasks with the same questions may differ in.
-_FORM_WORDS = {"mc", "mc1", "mc2", "mcq", "n", "shot", "zeroshot", "loglikelihood", "5shot", "0shot"}
-_NAME = re.compile(r"""^["']?(task|group)["']?[ \t]*:[ \t]*["']?([^\s"'#\[\]]+)""", re.MULTILINE)
-_CLASS = re.compile(r"""^["']?class["']?[ \t]*:""", re.MULTILINE)
+#: Ends of the names of tasks that generate, where another task of the same questions compares likelihoods.
+_GENERATIVE_ENDS = ("generative", "gen", "cot", "chat", "cot_zeroshot", "generative_n_shot")
+#: End of the name of a task with choices, which another task of the same questions does not have.
+_CHOICES_END = re.compile(r"_(?:mcq?\d?|n_shot|loglikelihood)$")
 #: Words in an error of a task that needs access to something.
 _KEY = re.compile(r"\b\w*API_?KEY\w*\b", re.IGNORECASE)
 
@@ -40,102 +44,17 @@ Document = Mapping[str, object]
 """A row of the data set of a task."""
 
 
-class HarnessConfig(Protocol):
-    """The settings of a task of the harness, as far as they are read."""
-
-    task: str
-    dataset_path: str | None
-    generation_kwargs: dict[str, object] | None
-    num_fewshot: int | None
-    metric_list: list[dict[str, object]] | None
-    repeats: int
-    unsafe_code: bool
-    metadata: Mapping[str, object] | None
-    doc_to_choice: object
-    fewshot_delimiter: str
-
-
-class HarnessTask(Protocol):
-    """A task of the harness, as far as it is used."""
-
-    config: HarnessConfig
-    VERSION: object
-    OUTPUT_TYPE: str | None
-    eval_docs: Sequence[Document]
-    _filters: list[HarnessFilter]
-
-    def get_config(self, key: str) -> object:
-        """Return a setting."""
-        ...
-
-    def set_config(self, key: str, value: object, update: bool = False) -> None:
-        """Change a setting."""
-        ...
-
-    def set_fewshot_seed(self, seed: int) -> None:
-        """Seed the draws of demonstrations."""
-        ...
-
-    def doc_to_text(self, doc: Document) -> object:
-        """Return the question of a row."""
-        ...
-
-    def doc_to_target(self, doc: Document) -> object:
-        """Return the target of a row."""
-        ...
-
-    def doc_to_choice(self, doc: Document) -> Sequence[str]:
-        """Return the choices of a row."""
-        ...
-
-    def doc_to_prefix(self, doc: Document) -> str | None:
-        """Return the text with which a completion begins."""
-        ...
-
-    def fewshot_context(self, doc: Document, **options: object) -> object:
-        """Return the whole prompt of a row."""
-        ...
-
-    def construct_requests(self, **options: object) -> object:
-        """Return the requests of a row."""
-        ...
-
-    def process_results(self, doc: Document, results: list[object]) -> Mapping[str, object]:
-        """Return the metrics of the filtered completions of a row."""
-        ...
-
-    def aggregation(self) -> Mapping[str, Callable[[list[object]], object]]:
-        """Return the function that aggregates each metric."""
-        ...
-
-    def higher_is_better(self) -> Mapping[str, bool]:
-        """Return whether a higher value of each metric is better."""
-        ...
-
-
-class HarnessRequest(Protocol):
-    """A request of the harness, as far as it is read."""
-
-    request_type: str
-    args: tuple[object, ...]
-
-
-class HarnessFilter(Protocol):
-    """The filters of a task that together have a name."""
-
-    name: str
-
-    def apply(self, instances: list[object]) -> None:
-        """Add the filtered completions to each instance."""
-        ...
-
-
-class TaskFile(NamedTuple):
-    """Where a task or group is defined."""
+class TaskEntry(NamedTuple):
+    """What the index has of a task, group or tag."""
 
     kind: str
-    """"task" or "group"."""
-    path: Path
+    """"task", "py_task", "group" or "tag"."""
+    path: str
+    """Its file; empty for a tag."""
+    members: tuple[str, ...] = ()
+    """Names of the tasks and groups of a group or tag."""
+    output_type: str = GENERATIVE
+    runs_code: bool = False
 
 
 class LoadedTask(NamedTuple):
@@ -167,23 +86,71 @@ def find_lm_eval() -> str:
     return version
 
 
-def list_task_files(include_paths: Sequence[Path] = ()) -> dict[str, TaskFile]:
-    """Return the file of each task and group of the harness by name; those of `include_paths` come first.
+def read_task_index(include_paths: Sequence[Path] = ()) -> dict[str, TaskEntry]:
+    """Return the tasks, groups and tags of the harness by name; those of `include_paths` come first.
 
     Raises
     ------
     InputError
         When the harness or a folder is missing.
     """
-    find_lm_eval()
-    files = dict(_list_own_names(_find_own_folder()))
+    index = dict(_read_own_index(find_lm_eval()))
     for folder in include_paths:
         if not folder.is_dir():
             what = "there is no such folder with tasks"
             remedy = "give the folder with the YAML files: include_path: FOLDER, from the experiment's folder"
             raise InputError(what, where=str(folder), remedy=remedy)
-        files |= _list_names(_read_texts(folder))
-    return files
+        index |= _build_index(folder)
+    return index
+
+
+@lru_cache(maxsize=1)
+def _read_own_index(version: str) -> Mapping[str, TaskEntry]:
+    """Return the index of the harness's own tasks, built at its first use and kept in the user's cache folder."""
+    spec = util.find_spec("lm_eval")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "tasks"
+    place = hashlib.sha256(str(folder).encode()).hexdigest()[:8]  # another environment may have other tasks
+    file = locate_cache() / f"lm_eval-{version}-{place}.json"
+    try:
+        stored = json.loads(file.read_bytes())
+        return {name: TaskEntry(kind, path, tuple(names), *rest) for name, (kind, path, names, *rest) in stored.items()}
+    except (OSError, ValueError, TypeError):
+        pass
+    index = _build_index(folder)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(file) as draft:
+            draft.write_text(json.dumps(index), encoding="utf-8")
+    except OSError:  # a folder that cannot be written costs time only
+        pass
+    return index
+
+
+def _build_index(folder: Path) -> dict[str, TaskEntry]:
+    """Return the tasks, groups and tags of a folder as the harness indexes them."""
+    with silence_harness():
+        raw_tasks: Mapping[str, Entry] = importlib.import_module("lm_eval.tasks._index").TaskIndex.build([folder])
+    return {name: _summarize_entry(entry) for name, entry in raw_tasks.items()}
+
+
+def _summarize_entry(entry: Entry) -> TaskEntry:
+    """Return what is kept of an entry of the harness's index."""
+    kind, config = entry.kind.name.lower(), entry.cfg or {}
+    members = sorted(entry.tags) if kind == "tag" else _list_names(config.get("task")) if kind == "group" else []
+    path = "" if entry.yaml_path is None else str(entry.yaml_path)
+    output_type = str(config.get("output_type", GENERATIVE))
+    return TaskEntry(kind, path, tuple(members), output_type, bool(config.get("unsafe_code")))
+
+
+def _list_names(members: object) -> list[str]:
+    """Return the names of the members of a group, some of which are written with settings."""
+    names = []
+    for member in members if isinstance(members, list) else [members]:
+        named = member.get("group", member.get("task")) if isinstance(member, dict) else member
+        names += [one for one in (named if isinstance(named, list) else [named]) if isinstance(one, str)]
+    return names
 
 
 def read_task_config(path: Path) -> dict[str, object]:
@@ -231,14 +198,33 @@ def load_tasks(
         When a task compares likelihoods, runs code, or cannot be loaded.
     """
     where = f"benchmark {PREFIX}{name}"
-    files = list_task_files(include_paths)
+    index = read_task_index(include_paths)
     with silence_harness():
-        leaves = list_members(name, files, include_paths)
+        leaves = list_members(name, index)
         if not leaves:
-            raise UnknownNameError("task of lm-eval", name, files, where="benchmark")
-        _check_members(name, leaves, files, where=where, allow_unsafe_code=allow_unsafe_code)
-        tasks = _load_members(name, leaves, include_paths, task_metadata, where)
-    return [LoadedTask(task, _hash_files(_find_path(task, leaves, files))) for task in tasks]
+            raise UnknownNameError("task of lm-eval", name, index, where="benchmark")
+        _check_members(name, leaves, index, where=where, allow_unsafe_code=allow_unsafe_code)
+        module = importlib.import_module("lm_eval.tasks._index")
+        try:
+            manager = importlib.import_module("lm_eval.tasks").TaskManager(
+                include_path=[*include_paths], include_defaults=False, metadata=dict(task_metadata or {}) or None
+            )
+            # The manager of the supported versions reads its index only; that of its own tasks is the one kept here.
+            manager._index = {  # noqa: SLF001  # the harness has no public way to give it an index
+                one: module.Entry(
+                    one,
+                    module.Kind[entry.kind.upper()],
+                    Path(entry.path) if entry.path else None,
+                    None,
+                    {*entry.members},
+                )
+                for one, entry in index.items()
+            }
+            tasks: Mapping[str, HarnessTask] = manager.load([name])["tasks"]
+        except Exception as error:  # noqa: BLE001  # code and data of a task may fail in any way
+            raise describe_failure(error, where) from None
+    paths = [leaves.get(task.config.task) or next(iter(leaves.values())) for task in tasks.values()]
+    return [LoadedTask(task, _hash_files(Path(path))) for task, path in zip(tasks.values(), paths, strict=True)]
 
 
 @contextmanager
@@ -306,181 +292,52 @@ def _first_line(error: Exception) -> str:
     return lines[0][:200] if lines else type(error).__name__
 
 
-def _find_own_folder() -> Path:
-    """Return the folder with the harness's own tasks, without importing it."""
-    spec = util.find_spec("lm_eval")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent / "tasks"
-
-
-@lru_cache(maxsize=1)
-def _read_own_texts(folder: Path) -> Mapping[Path, str]:
-    """Return the texts of the harness's own task files."""
-    return _read_texts(folder)
-
-
-@lru_cache(maxsize=1)
-def _list_own_names(folder: Path) -> Mapping[str, TaskFile]:
-    """Return the harness's own tasks and groups by name."""
-    return _list_names(_read_own_texts(folder))
-
-
-def _read_texts(folder: Path) -> dict[Path, str]:
-    """Return the text of each YAML file in a folder; templates that others include may have no suffix."""
-    paths = sorted(path for path in folder.rglob("*") if path.name.endswith(("yaml", "yml")) and path.is_file())
-    return {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
-
-
-def _list_names(texts: Mapping[Path, str]) -> dict[str, TaskFile]:
-    """Return the tasks and groups that files define, by name."""
-    files: dict[str, TaskFile] = {}
-    for path, text in texts.items():
-        if path.suffix == ".yaml":
-            matches = {match[1]: match[2] for match in _NAME.finditer(text)}
-            # The file of a group has the key `task` too, for its members; a task with a class may name its group.
-            order = ("task", "group") if _CLASS.search(text) else ("group", "task")
-            if kind := next((kind for kind in order if kind in matches), None):
-                files.setdefault(matches[kind], TaskFile(kind, path))
-    return files
-
-
-def list_members(
-    name: str, files: Mapping[str, TaskFile], include_paths: Sequence[Path] = (), groups: frozenset[str] = frozenset()
-) -> dict[str, Path]:
+def list_members(name: str, index: Mapping[str, TaskEntry], groups: frozenset[str] = frozenset()) -> dict[str, str]:
     """Return the file of each task of a group or tag by name, or of the task itself; empty if there is none.
 
     Parameters
     ----------
     name
         Name of a task, group or tag, without prefix.
-    files
-        Files of all tasks and groups, as from `list_task_files`.
-    include_paths
-        Folders with tasks of the user's own.
+    index
+        All tasks, groups and tags, as from `read_task_index`.
     groups
         Groups in which the name is a member, so that a group that contains itself ends.
     """
-    entry = files.get(name)
+    entry = index.get(name)
     if entry is None:
-        return _find_tagged(name, files, include_paths)
-    if entry.kind == "task" or name in groups:
+        return {}
+    if entry.kind not in {"group", "tag"} or name in groups:
         return {name: entry.path}
-    members = read_task_config(entry.path).get("task")
-    leaves: dict[str, Path] = {}
-    for member in members if isinstance(members, list) else [members]:
-        inner = member
-        if isinstance(member, dict):
-            inner = member.get("group") if member.get("group") in files else member.get("task")
-        for one in inner if isinstance(inner, list) else [inner]:
-            if isinstance(one, str):
-                # A member that is defined in the file of the group itself has no file of its own.
-                leaves |= list_members(one, files, include_paths, groups | {name}) or {one: entry.path}
-    return leaves
-
-
-def _find_tagged(name: str, files: Mapping[str, TaskFile], include_paths: Sequence[Path]) -> dict[str, Path]:
-    """Return the file of each task with a tag by name: of those that mention it, or include a file that does."""
-    texts = dict(_read_own_texts(_find_own_folder()))
-    for folder in include_paths:
-        texts |= _read_texts(folder)
-    mentioned = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-    matches = {path for path, text in texts.items() if mentioned.search(text)}
-    added = matches
-    while added:
-        names = re.compile("|".join(rf"(?<![\w-]){re.escape(path.name)}(?![\w.])" for path in added))
-        included = re.compile(rf"^include:.*(?:{names.pattern})", re.MULTILINE)
-        added = {path for path, text in texts.items() if "include:" in text and included.search(text)} - matches
-        matches |= added
-    leaves = {}
-    for task, entry in files.items():
-        if entry.kind == "task" and entry.path in matches:
-            tags = read_task_config(entry.path).get("tag")
-            if name in (tags if isinstance(tags, list) else [tags]):
-                leaves[task] = entry.path
+    leaves: dict[str, str] = {}
+    for member in entry.members:
+        # A member that is defined in the file of the group itself has no file of its own.
+        leaves |= list_members(member, index, groups | {name}) or {member: entry.path}
     return leaves
 
 
 def _check_members(
-    name: str, leaves: Mapping[str, Path], files: Mapping[str, TaskFile], *, where: str, allow_unsafe_code: bool
+    name: str, leaves: Mapping[str, str], index: Mapping[str, TaskEntry], *, where: str, allow_unsafe_code: bool
 ) -> None:
     """Raise InputError, before any data set is loaded, if a task compares likelihoods or runs generated code."""
-    configs = {task: read_task_config(path) for task, path in leaves.items() if task in files}
-    types = {task: str(config.get("output_type", GENERATIVE)) for task, config in configs.items()}
-    others = {task: kind for task, kind in types.items() if kind != GENERATIVE}
+    tasks = [index[task] for task in leaves if task in index]
+    others = [entry.output_type for entry in tasks if entry.output_type != GENERATIVE]
     if others:
-        kind = next(iter(others.values()))
         verb = "compares the likelihoods of given texts" if len(leaves) == 1 else "compare likelihoods of given texts"
         subject = "the task" if len(leaves) == 1 else f"{len(others)} of its {len(leaves)} tasks"
-        what = f"{subject} {verb} ({kind}), so there are no completions to sample"
-        twins = _find_twins(name, files)
+        what = f"{subject} {verb} ({others[0]}), so there are no completions to sample"
+        stems = (name, _CHOICES_END.sub("", name))
+        twins = dict.fromkeys(f"{stem}_{end}" for stem in stems for end in _GENERATIVE_ENDS if f"{stem}_{end}" in index)
         remedy = (
             "choose a task that generates: " + ", ".join(PREFIX + twin for twin in twins)
             if twins
             else "choose a task of output type generate_until, or run lm-eval and give its logs to howsure"
         )
         raise InputError(what, where=where, remedy=remedy)
-    unsafe = [task for task, config in configs.items() if config.get("unsafe_code")]
-    if unsafe and not allow_unsafe_code:
+    if any(entry.runs_code for entry in tasks) and not allow_unsafe_code:
         what = "its metric runs the generated code in this process, without a sandbox"
         remedy = "add confirm_run_unsafe_code: true and set HF_ALLOW_CODE_EVAL=1 to allow it"
         raise InputError(what, where=where, remedy=remedy)
-
-
-def _find_twins(name: str, files: Mapping[str, TaskFile]) -> list[str]:
-    """Return names of tasks that generate answers to the same questions, the most similar first; at most three."""
-    words = re.split(r"[_-]", name)
-    core = [word for word in words if word not in _FORM_WORDS]
-    ranked = []
-    for other in files:
-        rest = re.split(r"[_-]", other)
-        if not {*core} <= {*rest}:
-            continue
-        extra = {*rest} - {*core}
-        if extra & _GENERATIVE_WORDS and extra <= _GENERATIVE_WORDS | _FORM_WORDS and rest[: len(core)] == core:
-            ranked.append((len(extra), len(other), other))
-    twins = []
-    for _, _, other in sorted(ranked):
-        members = list_members(other, files)
-        kinds = {read_task_config(path).get("output_type", GENERATIVE) for path in list(members.values())[:3]}
-        if kinds == {GENERATIVE}:
-            twins.append(other)
-        if len(twins) == 3:
-            break
-    return twins
-
-
-def _load_members(
-    name: str,
-    leaves: Mapping[str, Path],
-    include_paths: Sequence[Path],
-    task_metadata: Mapping[str, object] | None,
-    where: str,
-) -> list[HarnessTask]:
-    """Return the tasks, loaded by the harness from an index of the folders in which they are defined."""
-    files = list_task_files(include_paths)
-    folders = {path.parent for path in leaves.values()}
-    if name in files:
-        folders.add(files[name].path.parent)
-    own = _find_own_folder()
-    ordered = sorted(folders, key=lambda folder: (own not in folder.parents, str(folder)))
-    try:
-        manager = importlib.import_module("lm_eval.tasks").TaskManager(
-            include_path=ordered, include_defaults=False, metadata=dict(task_metadata) if task_metadata else None
-        )
-        wanted = [name] if name in manager.all_tasks and name in files else sorted(leaves)
-        tasks: Mapping[str, HarnessTask] = manager.load(wanted)["tasks"]
-    except Exception as error:  # noqa: BLE001  # code and data of a task may fail in any way
-        raise describe_failure(error, where) from None
-    return list(tasks.values())
-
-
-def _find_path(task: HarnessTask, leaves: Mapping[str, Path], files: Mapping[str, TaskFile]) -> Path:
-    """Return the file that defines a task."""
-    name = task.config.task
-    if name in leaves:
-        return leaves[name]
-    return files[name].path if name in files else next(iter(leaves.values()))
 
 
 def _hash_files(path: Path) -> str:

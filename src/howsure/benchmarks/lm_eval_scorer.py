@@ -10,18 +10,20 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from howsure.benchmarks.lm_eval_index import (
     Document,
-    HarnessFilter,
-    HarnessTask,
     LoadedTask,
     describe_failure,
     silence_harness,
 )
 from howsure.errors import InputError, UnknownNameError
 from howsure.scorers.scorer_parts import ScoredAnswer, Scorer, ScoringItem, hash_code
+
+if TYPE_CHECKING:
+    from lm_eval.api.task import ConfigurableTask as HarnessTask
+    from lm_eval.filters import FilterEnsemble
 
 #: What the harness's filters return where they find no answer.
 _INVALID = "[invalid]"
@@ -146,9 +148,10 @@ def score_completion(row: TaskDocument, completion: str) -> tuple[float, object]
     return float(cast("float", value)), filtered
 
 
-def _list_filters(task: HarnessTask) -> list[HarnessFilter]:
+def _list_filters(task: HarnessTask) -> list[FilterEnsemble]:
     """Return the filters of a task."""
-    return task._filters  # noqa: SLF001  # the harness has no other access to them
+    filters: list[FilterEnsemble] = task._filters  # noqa: SLF001  # the harness has no other access to them
+    return filters
 
 
 def _filter_completion(task: HarnessTask, filter_name: str, document: Document, completion: str) -> object:
@@ -171,7 +174,8 @@ def _probe_metrics(task: HarnessTask, filter_name: str, where: str) -> Mapping[s
         try:
             with silence_harness():
                 filtered = _filter_completion(task, filter_name, document, text)
-                return task.process_results(document, [filtered])
+                metrics: Mapping[str, object] = task.process_results(document, [filtered])
+                return metrics
         except Exception as error:  # noqa: BLE001  # code of a task may raise anything
             failure = failure or error
     assert failure is not None

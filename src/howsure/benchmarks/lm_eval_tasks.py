@@ -15,20 +15,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from howsure.benchmarks.lm_eval_index import (
     PREFIX,
     Document,
-    HarnessRequest,
-    HarnessTask,
     LoadedTask,
     describe_failure,
     find_lm_eval,
-    list_members,
-    list_task_files,
     load_tasks,
     read_task_config,
+    read_task_index,
     seed_harness,
     silence_harness,
 )
@@ -36,6 +33,9 @@ from howsure.benchmarks.lm_eval_scorer import TaskDocument, TaskScore, build_tas
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
+
+if TYPE_CHECKING:
+    from lm_eval.api.task import ConfigurableTask as HarnessTask
 
 #: Keys of an experiment, with the harness's own names where it has one.
 OPTIONS = (
@@ -91,19 +91,13 @@ def describe_task(name: str, *, include_paths: Sequence[Path] = ()) -> dict[str,
         When lm-eval is missing.
     """
     version, task = find_lm_eval(), name.removeprefix(PREFIX)
-    files = list_task_files(include_paths)
-    if task not in files:
-        if tagged := list_members(task, files, include_paths):
-            return {"name": name, "title": f"a tag of lm-eval {version}", "tasks": ", ".join(tagged)}
-        raise UnknownNameError("task of lm-eval", task, files, where="benchmark")
-    config = read_task_config(files[task].path)
-    if files[task].kind == "group":
-        members = config.get("task")
-        listed = [
-            str(one.get("task", one.get("group"))) if isinstance(one, dict) else str(one)
-            for one in (members if isinstance(members, list) else [members])
-        ]
-        return {"name": name, "title": f"a group of lm-eval {version}", "tasks": ", ".join(listed)}
+    index = read_task_index(include_paths)
+    if task not in index:
+        raise UnknownNameError("task of lm-eval", task, index, where="benchmark")
+    entry = index[task]
+    if entry.kind in {"group", "tag"}:
+        return {"name": name, "title": f"a {entry.kind} of lm-eval {version}", "tasks": ", ".join(entry.members)}
+    config = read_task_config(Path(entry.path))
     filters = cast("list[dict[str, object]]", config.get("filter_list") or [{"name": "none"}])
     metrics = cast("list[dict[str, object]]", config.get("metric_list") or [{"metric": "exact_match"}])
     own = config.get("metadata")
@@ -302,7 +296,7 @@ def _build_turns(
         apply_chat_template=is_chat,
         chat_template=_write_messages if is_chat else None,
     )
-    requests = cast("list[HarnessRequest]", requested if isinstance(requested, list) else [requested])
+    requests = requested if isinstance(requested, list) else [requested]
     kinds = sorted({str(request.request_type) for request in requests})
     if len(requests) != 1 or kinds != ["generate_until"]:
         what = f"it sends {len(requests)} requests for a question ({', '.join(kinds)}), not one that generates"
