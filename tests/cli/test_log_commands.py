@@ -68,13 +68,12 @@ def test_every_form_gives_the_same_cells(howsure, log, tmp_path):
     run = tmp_path / "run"
     assert howsure("convert", log, "-o", run)[0] == 0
     score = rows(howsure("score", run, "--format", "json")[1])["m"]["score"]
-    for form, name in (("parquet", "rows.parquet"), ("eval-arena", "counts.jsonl"), ("dataset", "hub")):
+    for form, name in (("parquet", "rows.parquet"), ("eval-arena", "counts.jsonl")):
         code, out, _ = howsure("convert", run, "--to", form, "-o", tmp_path / name)
         assert (code, out.splitlines()[-1]) == (0, str(tmp_path / name))
     for name in ("rows.parquet", "counts.jsonl"):
         assert rows(howsure("score", tmp_path / name, "--format", "json")[1])["m"]["score"] == pytest.approx(score)
-    assert (tmp_path / "hub" / "README.md").read_text().startswith("---\n")
-    code, _, err = howsure("convert", log, "--to", "dataset", "-o", tmp_path / "other")
+    code, _, err = howsure("convert", log, "--to", "parquet", "-o", tmp_path / "other.parquet")
     assert code == 2
     assert "give one run folder: howsure convert makes one of logs" in err
     code, _, err = howsure("convert", run, "-o", tmp_path / "again")

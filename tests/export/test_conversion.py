@@ -14,7 +14,7 @@ from helpers.noted import noted
 
 import howsure as hs
 from howsure.errors import InputError
-from howsure.export import conversion, hub_dataset
+from howsure.export import conversion
 from howsure.logs.base import UNSCORED
 from howsure.notes import Note
 from howsure.rows.table import read_cells, read_runs
@@ -96,7 +96,7 @@ def test_the_ending_of_the_output_says_the_form(run, tmp_path):
 
 
 def test_large_tables_have_row_groups_of_one_size(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(hub_dataset, "ROW_GROUP", 40)
+    monkeypatch.setattr(conversion, "ROW_GROUP", 40)
     conversion.write_table(run, tmp_path / "rows.parquet", "parquet")
     about = pq.read_metadata(tmp_path / "rows.parquet")
     assert max(about.row_group(i).num_rows for i in range(about.num_row_groups)) == 40

@@ -124,7 +124,7 @@ def test_a_log_or_table_and_the_run_folder_it_was_converted_to_count_once(tmp_pa
     assert [cells.n.tolist() for cells in further] == [[[2, 2]], [[2, 2]]]
 
 
-@pytest.mark.parametrize(("name", "to"), [("rows.csv", None), ("counts.jsonl", "eval-arena"), ("hub", "dataset")])
+@pytest.mark.parametrize(("name", "to"), [("rows.csv", None), ("counts.jsonl", "eval-arena")])
 def test_a_table_that_was_written_of_a_run_folder_is_refused_beside_it(tmp_path, name, to):
     model = {"m": manifest.ModelRecord(name="m", kind="made")}
     run, table = tmp_path / "run", tmp_path / name

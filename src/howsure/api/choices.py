@@ -13,7 +13,7 @@ FigureTheme = Literal["light", "dark"]
 FIGURE_THEMES: tuple[FigureTheme, ...] = get_args(FigureTheme)
 
 #: What results are converted to: a run folder, counts as JSON lines, a tidy table, or a data set for the hub.
-ConversionTarget = Literal["run", "eval-arena", "parquet", "csv", "dataset"]
+ConversionTarget = Literal["run", "eval-arena", "parquet", "csv"]
 CONVERSION_TARGETS: tuple[ConversionTarget, ...] = get_args(ConversionTarget)
 
 #: How a command prints a result: for a person, in the width of the terminal or with all columns, or for a program.

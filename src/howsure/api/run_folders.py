@@ -465,7 +465,7 @@ def convert(data: Data | Evaluations, output: str | Path, to: ConversionTarget |
         A folder or file that does not exist yet.
     to
         ``"run"``: a run folder with all texts, of any logs. ``"eval-arena"``: counts as JSON lines. ``"parquet"`` and
-        ``"csv"``: a tidy table of one run folder. ``"dataset"``: a folder for the Hugging Face hub, of one run folder.
+        ``"csv"``: a tidy table of one run folder.
         By default a table where the name ends in ``.parquet`` or ``.csv``, else a run folder.
 
     Returns

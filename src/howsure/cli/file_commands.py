@@ -245,13 +245,10 @@ def rescore(
 @click.option("--scorer", metavar="NAME", help="With --random: the judge, such as judge:correct; default: the run's.")
 @click.option("--seed", type=int, default=0, show_default=True, help="With --random: seed of the draw.")
 @click.option(
-    "--corrected",
+    "--corrections",
     type=PATH,
     metavar="FILE",
-    help="Write the file of the benchmark with the right answers of --verdicts instead, and open no page.",
-)
-@click.option(
-    "--base", type=PATH, metavar="FOLDER", help="With --corrected: folder of that file; default: near the run folder."
+    help="Write the right answers of --verdicts as a table (CSV) instead, and open no page.",
 )
 def review(
     paths: Sequence[Path],
@@ -267,8 +264,7 @@ def review(
     labels: Path,
     scorer: str | None,
     seed: int,
-    corrected: Path | None,
-    base: Path | None,
+    corrections: Path | None,
 ) -> None:
     """Review suspected label errors in the browser.
 
@@ -279,17 +275,15 @@ def review(
     With --random a person labels a random sample of completions that a judge scored, and sees neither its verdict nor
     the model. --calibrate of score and compare corrects the judge's scores by these labels.
     """
-    if corrected is not None:
+    if corrections is not None:
         if len(paths) != 1 or n_random is not None:
-            what = f"--corrected with {'--random' if n_random is not None else f'{len(paths)} paths'}"
+            what = f"--corrections with {'--random' if n_random is not None else f'{len(paths)} paths'}"
             raise InputError(what, remedy="give one run folder, and --verdicts FILE")
-        from howsure.review.corrected_file import write_corrected_file
+        from howsure.review.corrections import write_corrections
 
-        for line in write_corrected_file(paths[0], verdicts, corrected, base=base).describe():
-            print(line)
+        counts = write_corrections(paths[0], verdicts, corrections)
+        print(f"{corrections}: {', '.join(f'{n} {word}' for word, n in counts.items()) or 'no corrections'}")
         return
-    if base is not None:
-        raise InputError("--base without --corrected", remedy="leave one out, or give both")
     if n_random is not None:
         if len(paths) != 1:
             raise InputError(f"--random with {len(paths)} paths", remedy="give one run folder that a judge scored")

@@ -13,8 +13,7 @@ import msgspec
 import numpy as np
 
 from howsure.errors import InputError
-from howsure.export import hub_dataset, run_folder
-from howsure.export.hub_dataset import ROW_GROUP, stream_rows
+from howsure.export import run_folder
 from howsure.logs.base import LogReader, ReadOptions
 from howsure.logs.log_source import LogSource
 from howsure.notes import Note, warn
@@ -28,8 +27,10 @@ from howsure.results.table_source import TableSource
 from howsure.safe_text import neutralise_formula
 from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results
+from howsure.store import scorer_files
 from howsure.store.atomic import replace_file
-from howsure.store.responses import is_run
+from howsure.store.lookup import read_clusters
+from howsure.store.responses import is_run, stream
 from howsure.store.schema import COLUMNS, UNSCORED
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 TABLE_FORMS = ("parquet", "csv")
 #: Exit code of a run that was interrupted.
 INTERRUPTED = 130
+#: Largest number of rows of a row group, and of bytes.
+ROW_GROUP, _GROUP_BYTES = 16_384, 16 << 20
 
 
 class ExportSummary(Result):
@@ -73,8 +76,8 @@ def convert_sources(results: Evaluations, output: Path, form: str | None) -> Res
         A file that does not exist for "eval-arena", "parquet" and "csv", and a folder that does not exist or is empty
         for the other forms.
     form
-        "run": a run folder; "eval-arena": counts as JSON lines; "parquet" and "csv": a tidy table; "dataset": a folder
-        for the Hugging Face hub. None: that of the output's ending, which is "run" unless it is .parquet or .csv.
+        "run": a run folder; "eval-arena": counts as JSON lines; "parquet" and "csv": a tidy table.
+        None: that of the output's ending, which is "run" unless it is .parquet or .csv.
 
     Raises
     ------
@@ -102,8 +105,6 @@ def convert_sources(results: Evaluations, output: Path, form: str | None) -> Res
         remedy = "give one run folder: howsure convert makes one of logs"
         raise InputError(f"--to {form} of {len(sources)} sources", remedy=remedy)
     run = runs[0]
-    if form == "dataset":
-        return ExportSummary(form, hub_dataset.write_dataset(run.path, output, scorer=run.scorer))
     return ExportSummary(form, write_table(run.path, output, form, scorer=run.scorer))
 
 
@@ -370,3 +371,35 @@ def _neutralise_texts(table: pa.Table) -> pa.Table:
             texts = [None if text is None else neutralise_formula(text) for text in table[i].to_pylist()]
             table = table.set_column(i, field, pa.array(texts, field.type))
     return table
+
+
+def stream_rows(path: Path, columns: Sequence[str], *, scorer: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a run folder sorted by key, with the cluster of their question where the run has clusters.
+
+    The first batch is empty and has the schema of all. The others have about the size of a row group.
+    """
+    import pyarrow as pa
+
+    of_question = read_clusters(path)
+    batches = stream(path, columns) if scorer is None else scorer_files.stream_rows(path, columns, scorer)
+    with batches:
+        yield _add_clusters(pa.RecordBatch.from_pylist([], schema=batches.schema), of_question)
+        waiting: list[pa.RecordBatch] = []
+        for batch in batches:
+            for start in range(0, len(batch), ROW_GROUP):
+                waiting.append(batch.slice(start, ROW_GROUP))
+                if sum(map(len, waiting)) >= ROW_GROUP or sum(part.nbytes for part in waiting) >= _GROUP_BYTES:
+                    yield _add_clusters(pa.concat_batches(waiting), of_question)
+                    waiting = []
+        if waiting:
+            yield _add_clusters(pa.concat_batches(waiting), of_question)
+
+
+def _add_clusters(batch: pa.RecordBatch, of_question: Mapping[tuple[str, str], str]) -> pa.RecordBatch:
+    """Return a batch with the column of clusters, if there are any."""
+    import pyarrow as pa
+
+    if not of_question:
+        return batch
+    keys = zip(batch["benchmark"].to_pylist(), batch["question"].to_pylist(), strict=True)
+    return batch.append_column("cluster", pa.array([of_question.get(key) for key in keys], pa.string()))
