@@ -53,6 +53,18 @@ def test_importing_it_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_scores_of_a_table_import_no_extra(tmp_path):
+    (tmp_path / "scores.csv").write_text("model,question,score\na,1,1\na,2,0\nb,1,1\nb,2,1\n")
+    extras = ("export", "inspect_extension", "inspect_runs", "review", "sandbox", "web")
+    code = f"""
+import sys
+import howsure as hs
+hs.score({str(tmp_path / "scores.csv")!r})
+print(sorted(name for name in sys.modules if name.partition(".")[2].partition(".")[0] in {extras}))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_help_works_without_the_libraries_of_extras():
     code = """
 import sys

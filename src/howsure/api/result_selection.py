@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, open_or_list, read
 from howsure.results.run_source import RunSource
 from howsure.results.sources import Data, Source
-from howsure.review import verdicts
-from howsure.review.verdicts import Decision
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts
 from howsure.store.scorer_files import read_name_and_time, split_name
+
+if TYPE_CHECKING:
+    from howsure.review.verdicts import Decision
 
 #: Results of models on one or several benchmarks.
 CellsLike: TypeAlias = Data | Evaluations | Cells | Iterable[Cells]
@@ -117,6 +118,8 @@ class ReviewedEvaluations(Evaluations):
             benchmarks=results.benchmarks,
         )
         self.all_questions, self._file = results, file
+        from howsure.review import verdicts  # an extra, which no other results need
+
         self._verdicts = verdicts.load(Path(file))
 
     def cells(self) -> list[Cells]:
@@ -154,6 +157,8 @@ class ReviewedEvaluations(Evaluations):
     @cached_property
     def _selection(self) -> tuple[list[Cells], list[Note]]:
         """Cells without the rejected questions, and notes on each benchmark."""
+        from howsure.review import verdicts
+
         cells, notes = verdicts.exclude(
             self.all_questions.cells(), self._verdicts, corrected_at=_find_correction_time(self.sources)
         )
@@ -169,6 +174,8 @@ class ReviewedEvaluations(Evaluations):
 
 def _find_correction_time(sources: Sequence[Source]) -> str:
     """Return when the first of the sources was scored for right answers of reviewers; empty if one was not."""
+    from howsure.review import verdicts
+
     times = []
     for source in sources:
         if not isinstance(source, RunSource) or source.scorer is None:
@@ -211,6 +218,8 @@ def read_corrections(file: str | Path) -> Callable[[Path], dict[tuple[str, str],
     InputError
         When the file holds no right answer on which the reviewers agree.
     """
+    from howsure.review import verdicts
+
     decisions = verdicts.load(Path(file))
     answers = {key: one.answer for key, one in decisions.items() if one.answer}
     if not answers:
