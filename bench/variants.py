@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.perturb import Dimension, Space, Value
+from howsure.prompts import Dimension, Space, Value
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.intervals import variance_limits

@@ -22,9 +22,9 @@ import howsure as hs
 from howsure.benchmarks import catalogue, lm_eval_tasks, question_file, recorded
 from howsure.cli import cli
 from howsure.inspect_runs.task_request import TASK_KEYS
-from howsure.perturb.dimensions import BUILT_IN_VALUES
-from howsure.perturb.space_spec import parse_space
-from howsure.perturb.variants import VARIANT_KEYS
+from howsure.prompts.dimensions import BUILT_IN_VALUES
+from howsure.prompts.space_spec import parse_space
+from howsure.prompts.variants import VARIANT_KEYS
 from howsure.reporting.glossary import read_columns
 from howsure.sample import experiment, judge_config, model_config
 

@@ -30,7 +30,7 @@ benchmark.
 `explain_columns`                      what a column of a table or a term means: unit, formula, page of the docs
 `init`, `doctor`                       write an experiment file; check whether an experiment can run
 `run`, `report`, `rescore`, `convert`  run an experiment, write a report, score completions again, convert logs
-`figures`, `perturb`                   single figures; prompt variants of a question
+`figures`, `prompts`                   single figures; prompt variants of a question
 =====================================  ================================================================================
 
 Examples
@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from howsure import figures as figures
-    from howsure import perturb as perturb
+    from howsure import prompts as prompts
     from howsure.api.experiment_setup import doctor as doctor
     from howsure.api.experiment_setup import init as init
     from howsure.api.file_preview import preview as preview
@@ -148,11 +148,11 @@ _MODULE_OF = {
     "measure_false_alarms": "howsure.api.regression_gate",
     "noise": "howsure.api.study_plans",
     "pairs": "howsure.api.model_scores",
-    "perturb": "howsure.perturb",
     "plan": "howsure.api.study_plans",
     "preview": "howsure.api.file_preview",
     "prompt_consistency": "howsure.api.prompt_studies",
     "prompteval": "howsure.api.prompt_studies",
+    "prompts": "howsure.prompts",
     "providers": "howsure.api.run_comparisons",
     "proxy": "howsure.api.prompt_studies",
     "questions": "howsure.api.question_studies",

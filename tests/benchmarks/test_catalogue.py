@@ -17,7 +17,7 @@ from howsure.benchmarks import catalogue, describe_benchmarks, load
 from howsure.benchmarks.question_file import parse_file_spec
 from howsure.errors import InputError, UnknownNameError
 from howsure.models.model import Choice, Reply, Request, Settings
-from howsure.perturb.variants import FixedPrompt
+from howsure.prompts.variants import FixedPrompt
 from howsure.sample.scored_rows import score_reply
 from howsure.scorers.scorer_parts import ScoringItem
 

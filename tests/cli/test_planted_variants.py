@@ -16,7 +16,7 @@ import pytest
 
 from howsure.benchmarks import load
 from howsure.models.simulated import UNREADABLE, SimulatedModel, truth
-from howsure.perturb import draw_variants
+from howsure.prompts import draw_variants
 from howsure.sample.experiment import load_experiment
 from howsure.sample.run import run
 from howsure.store.manifest import load as load_manifest

@@ -20,7 +20,7 @@ from howsure.errors import InputError
 from howsure.models.generating_process import ABILITIES, answer_shares
 from howsure.models.model import Settings
 from howsure.models.simulated import UNREADABLE, SimulatedModel, population_score, truth
-from howsure.perturb import FixedPrompt, draw_variants
+from howsure.prompts import FixedPrompt, draw_variants
 from howsure.stats.prompts.effects import estimate_effects
 
 CITIES = ("Rome", "Paris", "Oslo", "Bern", "Riga", "Bonn")

@@ -13,8 +13,8 @@ import howsure as hs
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import HowsureWarning, InputError
-from howsure.perturb.instructions import load_packaged
-from howsure.perturb.variants import FixedPrompt, draw_variants
+from howsure.prompts.instructions import load_packaged
+from howsure.prompts.variants import FixedPrompt, draw_variants
 from howsure.rescoring.choice_scorer import build_choice_scorer
 from howsure.rescoring.own_benchmark import build_own_scorer
 from howsure.scorers.completion_text import CompletionContext

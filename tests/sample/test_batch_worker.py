@@ -16,7 +16,7 @@ from howsure.benchmarks import Prompt
 from howsure.errors import StoreError
 from howsure.models.batch_client import BatchClient
 from howsure.models.model import Settings
-from howsure.perturb.variants import FixedPrompt
+from howsure.prompts.variants import FixedPrompt
 from howsure.sample import batch_worker
 from howsure.sample import batch_worker as module
 from howsure.sample.batch_files import RequestIds

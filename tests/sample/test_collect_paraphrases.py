@@ -15,8 +15,8 @@ from helpers.servers import serving
 from howsure.cli import main
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
 from howsure.models.model import Choice, Reply
-from howsure.perturb import Instruction
-from howsure.perturb.instructions import load_packaged, parse_instructions, require_reviewed
+from howsure.prompts import Instruction
+from howsure.prompts.instructions import load_packaged, parse_instructions, require_reviewed
 from howsure.sample.collect_paraphrases import (
     ATTEMPTS,
     TOKENS_OF_PHRASING,

@@ -2,7 +2,7 @@
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.models.model import Settings
-from howsure.perturb.variants import FixedPrompt
+from howsure.prompts.variants import FixedPrompt
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.model_job import ModelJob, add_stops

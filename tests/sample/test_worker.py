@@ -12,7 +12,7 @@ from helpers.scripted_model import ScriptedModel, VirtualTime, right, sums
 
 from howsure.errors import EndpointError, FatalEndpointError, StoreError
 from howsure.models.model import Reply, Request
-from howsure.perturb.variants import FixedPrompt
+from howsure.prompts.variants import FixedPrompt
 from howsure.sample.budget import Budget
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.model_job import ModelJob

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.scripted_model import ScriptedModel, right, sums
 
-from howsure.perturb.variants import FixedPrompt
+from howsure.prompts.variants import FixedPrompt
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.model_job import ModelJob
 from howsure.sample.resume import find_missing_cells

@@ -17,14 +17,14 @@ import numpy as np
 from howsure.benchmarks.question import Benchmark, Message, Prompt
 from howsure.errors import EndpointError, FatalEndpointError, InputError, UnknownNameError
 from howsure.models.model import Choice, Model, Request, Settings
-from howsure.perturb.instructions import (
+from howsure.prompts.instructions import (
     FILES,
     Instruction,
     format_instructions,
     load_packaged,
     parse_instructions,
 )
-from howsure.perturb.paraphrases import (
+from howsure.prompts.paraphrases import (
     build_meaning_question,
     build_paraphrase_request,
     parse_meaning_verdict,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Message, Question, Variant, strip_draw_key
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.dimensions import draw_permutation
-from howsure.perturb.variants import FixedPrompt
+from howsure.prompts.dimensions import draw_permutation
+from howsure.prompts.variants import FixedPrompt
 from howsure.safe_text import escape_control_characters
 from howsure.sample.experiment import Experiment, load_experiment
 from howsure.sample.sampling_plan import load_benchmark, select_prompts

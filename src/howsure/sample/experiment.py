@@ -14,7 +14,7 @@ from howsure.benchmarks import is_inspect_task
 from howsure.benchmarks.question import Prompt
 from howsure.benchmarks.question_file import complete_file_spec
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.variants import VARIANT_KEYS
+from howsure.prompts.variants import VARIANT_KEYS
 from howsure.sample.judge_config import BudgetConfig, JudgeConfig, JudgeLine, parse_judge
 from howsure.sample.model_config import (
     Count,
@@ -202,7 +202,7 @@ class Experiment(msgspec.Struct, frozen=True):
     models: tuple[ModelConfig, ...]
     """All models: one for each combination of settings, and the greedy ones."""
     variants: tuple[PromptLine, ...] | dict[str, object] = (PromptLine(),)
-    """Prompts that are written out, or the prompt space from which `perturb.draw_variants` draws them."""
+    """Prompts that are written out, or the prompt space from which `prompts.draw_variants` draws them."""
     limit: int | None = None
     """Number of questions in the seeded sample; if the limit is raised later, the same questions stay in the sample."""
     label: str | None = None

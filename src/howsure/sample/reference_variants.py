@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.variants import REFERENCE_KEYS
+from howsure.prompts.variants import REFERENCE_KEYS
 from howsure.results.evaluations import Evaluations
 from howsure.sample.experiment import BenchmarkConfig, Experiment, PromptLine
 from howsure.sample.model_config import ModelConfig

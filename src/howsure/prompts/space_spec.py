@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.dimensions import BUILT_IN_VALUES, Dimension, Value, parse_dimension
-from howsure.perturb.instructions import Instruction, load_packaged, require_reviewed
-from howsure.perturb.question_fit import PINS
-from howsure.perturb.space import Space
+from howsure.prompts.dimensions import BUILT_IN_VALUES, Dimension, Value, parse_dimension
+from howsure.prompts.instructions import Instruction, load_packaged, require_reviewed
+from howsure.prompts.question_fit import PINS
+from howsure.prompts.space import Space
 
 OPEN_LAYOUT = "{question_marker}{question}\n{answer_marker}"
 

@@ -6,13 +6,13 @@ import json
 import re
 
 import pytest
-from helpers.perturb_questions import benchmark
+from helpers.prompt_questions import benchmark
 
 from howsure.benchmarks.question import Question
 from howsure.errors import HowsureWarning, InputError
-from howsure.perturb import draw_variants
-from howsure.perturb.prompt_texts import load_passages
-from howsure.perturb.question_paraphrases import choose_passage, load_question_paraphrases
+from howsure.prompts import draw_variants
+from howsure.prompts.prompt_texts import load_passages
+from howsure.prompts.question_paraphrases import choose_passage, load_question_paraphrases
 
 SPEC = {
     "space": "multiple-choice", "sample": 40, "seed": 3,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Message
 from howsure.errors import InputError
-from howsure.perturb.instructions import Instruction
-from howsure.perturb.rendering import FIELD
+from howsure.prompts.instructions import Instruction
+from howsure.prompts.rendering import FIELD
 from howsure.scorers.completion_text import split_thoughts
 
 #: Longest phrasing that is accepted, in characters.

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from howsure.perturb.dimensions import draw_below
+from howsure.prompts.dimensions import draw_below
 
 #: Part of the id of a variant with typing errors or double spaces: it changes when these change.
 NOISE_VERSION = 9
@@ -53,7 +53,7 @@ _ANY_WORD = re.compile(r"[^\W\d_]+")
 @cache
 def load_typo_words() -> dict[str, frozenset[str]]:
     """Return the words that may have a typing error, each with the errors that would make another word."""
-    text = files("howsure.perturb").joinpath("typo_words.txt").read_text("utf-8")
+    text = files("howsure.prompts").joinpath("typo_words.txt").read_text("utf-8")
     lines = (line.partition(": ") for line in text.splitlines() if not line.startswith("#"))
     return {word: frozenset(others.split()) for word, _, others in lines}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers.perturb_questions import open_benchmark
+from helpers.prompt_questions import open_benchmark
 
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import InputError
-from howsure.perturb import draw_variants, parse_space
+from howsure.prompts import draw_variants, parse_space
 
 
 def test_noise_in_prompts_is_of_the_question_and_instruction_alone():

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from howsure.benchmarks.question import Benchmark, Message, ParsedAnswer, Prompt, Question, Variant
 from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
-from howsure.perturb.checks import bind_space, identify_text
-from howsure.perturb.dimensions import ENUMERATORS, draw_key
-from howsure.perturb.instructions import Instruction
-from howsure.perturb.rendering import hash_messages
-from howsure.perturb.space import Space
-from howsure.perturb.space_spec import SPACE_KEYS, parse_space
+from howsure.prompts.checks import bind_space, identify_text
+from howsure.prompts.dimensions import ENUMERATORS, draw_key
+from howsure.prompts.instructions import Instruction
+from howsure.prompts.rendering import hash_messages
+from howsure.prompts.space import Space
+from howsure.prompts.space_spec import SPACE_KEYS, parse_space
 from howsure.scorers.completion_text import CompletionContext, share_context, write_context
 from howsure.scorers.multiple_choice import read_choice
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.prompt_texts import ANSWER_FORMS, LANGUAGES, LanguageTexts, load_languages, load_passages
+from howsure.prompts.prompt_texts import ANSWER_FORMS, LANGUAGES, LanguageTexts, load_languages, load_passages
 
 
 def _roman(number: int) -> str:

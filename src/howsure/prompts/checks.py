@@ -10,11 +10,11 @@ from dataclasses import replace
 from howsure.benchmarks.question import Benchmark, Question, find_equal_choices
 from howsure.errors import InputError
 from howsure.notes import Note, warn
-from howsure.perturb.dimensions import BUILT_IN_VALUES, Value, find_language
-from howsure.perturb.prompt_texts import LANGUAGES
-from howsure.perturb.question_fit import find_misfit, find_pins, remove_own_labels
-from howsure.perturb.rendering import FIELD
-from howsure.perturb.space import Space
+from howsure.prompts.dimensions import BUILT_IN_VALUES, Value, find_language
+from howsure.prompts.prompt_texts import LANGUAGES
+from howsure.prompts.question_fit import find_misfit, find_pins, remove_own_labels
+from howsure.prompts.rendering import FIELD
+from howsure.prompts.space import Space
 
 _OF_CHOICES = ("enumerator", "wrapper", "separator", "order", "answer")
 _OF_LAYOUT = ("question", "choices", "labels", "question_marker", "answer_marker")
@@ -80,15 +80,10 @@ def check_space(space: Space, questions: Sequence[Question]) -> None:
             if dimension.name in _OF_CHOICES and len(dimension.values) > 1:
                 fields = "choices: FIELD, or one for each: choices: [A, B, C, D]"
                 remedy = f"use a space for open questions, or name the field with the choices: {fields}"
-                raise InputError("the questions have no choices", where=_where(dimension.name), remedy=remedy)
+                raise InputError("the questions have no choices", where=f"dimension {dimension.name}", remedy=remedy)
     _check_pool(space, questions)
     if with_choices:
         _check_fit(space, questions)
-
-
-def _where(dimension: str) -> str:
-    """Return the location of an error in a dimension."""
-    return f"dimension {dimension}"
 
 
 def _check_templates(space: Space, *, with_choices: bool) -> None:
@@ -104,7 +99,7 @@ def _check_templates(space: Space, *, with_choices: bool) -> None:
     for name in (*own, *(["instruction"] if any(value.content for value in instructions) else [])):
         if name not in used:
             remedy = f"write {{{name}}} into head or system"
-            raise InputError("no template has a place for it", where=_where(name), remedy=remedy)
+            raise InputError("no template has a place for it", where=f"dimension {name}", remedy=remedy)
     has_markers = any(any(value.content) for value in space.values_of("markers") if isinstance(value.content, tuple))
     needed = ["question", *(["choices"] if with_choices else [])]
     needed += ["question_marker", "answer_marker"] if has_markers else []
@@ -145,7 +140,7 @@ def _check_labels(space: Space, most: int) -> None:
     """Check that every enumerator has enough labels, and that they differ once they are wrapped."""
     for value in space.values_of("enumerator"):
         labels = value.content if isinstance(value.content, tuple) else ()
-        where = f"{_where('enumerator')}, {value.name}"
+        where = f"dimension enumerator, {value.name}"
         if len(labels) < most:
             what = f"{len(labels)} labels for questions of up to {most} choices"
             raise InputError(what, where=where, remedy="give more labels, or leave it out")
@@ -193,7 +188,7 @@ def _check_fit(space: Space, questions: Sequence[Question]) -> None:
 def _check_pool(space: Space, questions: Sequence[Question]) -> None:
     """Check that the pool has enough demonstrations, and none of the questions."""
     most = max(value.content for value in space.values_of("demonstrations") if isinstance(value.content, int))
-    where = _where("demonstrations")
+    where = "dimension demonstrations"
     if most > len(space.pool):
         what = f"{most} demonstrations from a pool of {len(space.pool)}"
         raise InputError(what, where=where, remedy="hold questions out (hold_out: N), or give a larger pool")
@@ -213,7 +208,7 @@ def identify_text(question: Question) -> tuple[str, tuple[str, ...]]:
 def _check_paraphrases(space: Space, questions: Sequence[Question]) -> None:
     """Check that paraphrases are drawn where there are some; warn of questions that have none."""
     is_drawn = any(value.content == "paraphrase" for value in space.values_of("wording"))
-    where, ids = _where("wording"), {question.id for question in questions}
+    where, ids = "dimension wording", {question.id for question in questions}
     if is_drawn and not space.paraphrases:
         remedy = "name a file with id, text and reviewed (paraphrases: FILE), or leave wording out"
         raise InputError("there are no paraphrases of the questions", where=where, remedy=remedy)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.prompt_texts import LANGUAGES
+from howsure.prompts.prompt_texts import LANGUAGES
 
 #: Mapping from name to the file of the phrasings that are part of the package.
 FILES = {"multiple-choice": "multiple_choice.toml", "open": "open.toml", "maths": "maths.toml"}

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, Question
-from howsure.perturb.dimensions import Value, find_language, join_labels, order_choices, order_demonstrations
-from howsure.perturb.prompt_texts import LANGUAGES, write_form
-from howsure.perturb.question_fit import find_pins
-from howsure.perturb.question_paraphrases import choose_passage
-from howsure.perturb.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling
+from howsure.prompts.dimensions import Value, find_language, join_labels, order_choices, order_demonstrations
+from howsure.prompts.prompt_texts import LANGUAGES, write_form
+from howsure.prompts.question_fit import find_pins
+from howsure.prompts.question_paraphrases import choose_passage
+from howsure.prompts.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling
 
 #: A field of a template.
 FIELD = re.compile(r"\{(\w+)\}")
@@ -90,7 +90,7 @@ class PromptForm:
 
     def question_marker(self) -> str:
         """Return the text before a question, as the prompt shows it."""
-        return apply_casing(_markers(self.values["markers"])[0], self.text("casing"))
+        return apply_casing(_texts(self.values["markers"])[0], self.text("casing"))
 
     def order_demonstrations(self, demonstrations: Sequence[Question]) -> list[Question]:
         """Return demonstrations in the order in which the prompt shows them."""
@@ -118,7 +118,7 @@ class PromptForm:
         if "\n" not in self.text("separator") and self.text("separator").strip():
             choices = [text.removesuffix(".") for text in choices]  # a separator takes the place of a full stop
         lines = [f"{self.wrap_label(label)} {text}" for label, text in zip(self.labels(question), choices, strict=True)]
-        before, after = (apply_casing(marker, self.text("casing")) for marker in _markers(self.values["markers"]))
+        before, after = (apply_casing(marker, self.text("casing")) for marker in _texts(self.values["markers"]))
         text = _OWN_MARKERS.sub("", question.text)
         fields = {
             "question": self._add_noise(_strip_ends(text), question.id, question.choices),
@@ -170,7 +170,7 @@ class PromptForm:
         placement = self.text("placement")
         has_passage = bool(_texts(self.values["context"])) and not self.n_demonstrations()
         return placement == "system" or (
-            has_passage if placement == "before" else bool(_markers(self.values["markers"])[1])
+            has_passage if placement == "before" else bool(_texts(self.values["markers"])[1])
         )
 
     def _demands(self, question: Question) -> tuple[str, list[str]]:
@@ -220,7 +220,7 @@ def build_messages(form: PromptForm, question: Question, demonstrations: Sequenc
         for user, (_, answer) in zip(users, pairs, strict=False):
             messages += [{"role": "user", "content": user}, {"role": "assistant", "content": answer}]
         return [*messages, {"role": "user", "content": users[-1]}]
-    _, marker = _markers(form.values["markers"])
+    _, marker = _texts(form.values["markers"])
     cue = apply_casing(marker, form.text("casing")).strip()
     # An answer without a marker would follow the demanded form as if it were its next line.
     between = " " if marker and not marker.endswith("\n") else "\n\n" if is_after and not marker else "\n"
@@ -235,13 +235,6 @@ def hash_messages(messages: list[Message]) -> str:
     """Return the SHA-256 hash of chat messages, which a run stores with each prompt."""
     text = json.dumps(messages, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _markers(value: Value) -> tuple[str, str]:
-    """Return the texts before the question and before the answer."""
-    content = value.content
-    assert isinstance(content, tuple)
-    return content[0], content[1]
 
 
 def _texts(value: Value) -> tuple[str, ...]:

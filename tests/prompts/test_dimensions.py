@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 from helpers.long_cases import mark_long
-from helpers.perturb_questions import CITIES, benchmark, open_benchmark
+from helpers.prompt_questions import CITIES, benchmark, open_benchmark
 
 from howsure.benchmarks.question import Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.perturb import check_space, draw_variants, parse_space
-from howsure.perturb.dimensions import BUILT_IN_VALUES, LANGUAGES
+from howsure.prompts import check_space, draw_variants, parse_space
+from howsure.prompts.dimensions import BUILT_IN_VALUES, LANGUAGES
 from howsure.scorers.numbers import extract_number
 
 PLAIN = {

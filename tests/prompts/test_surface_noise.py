@@ -7,7 +7,7 @@ import re
 import pytest
 from scipy.stats import binomtest, chisquare
 
-from howsure.perturb.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling, load_typo_words
+from howsure.prompts.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling, load_typo_words
 
 
 def test_slips_come_at_the_stated_rate_and_keep_the_ends_of_words():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, ParsedAnswer, Question
 from howsure.errors import InputError, UnknownNameError
-from howsure.perturb.dimensions import (
+from howsure.prompts.dimensions import (
     BUILT_IN_VALUES,
     Dimension,
     Value,
@@ -23,11 +23,11 @@ from howsure.perturb.dimensions import (
     find_language,
     resolve_values,
 )
-from howsure.perturb.prompt_texts import read_form, write_form
-from howsure.perturb.question_fit import find_misfit, find_pins, remove_own_labels
-from howsure.perturb.question_paraphrases import choose_wording, hash_paraphrases
-from howsure.perturb.rendering import PromptForm, Replacement, build_messages, hash_messages
-from howsure.perturb.surface_noise import NOISE_VERSION
+from howsure.prompts.prompt_texts import read_form, write_form
+from howsure.prompts.question_fit import find_misfit, find_pins, remove_own_labels
+from howsure.prompts.question_paraphrases import choose_wording, hash_paraphrases
+from howsure.prompts.rendering import PromptForm, Replacement, build_messages, hash_messages
+from howsure.prompts.surface_noise import NOISE_VERSION
 from howsure.scorers.completion_text import (
     CompletionContext,
     ContextExtractor,
@@ -77,7 +77,7 @@ class Space:
 
     Examples
     --------
-    >>> from howsure.perturb.dimensions import parse_dimension
+    >>> from howsure.prompts.dimensions import parse_dimension
     >>> dimensions = parse_dimension("markers", ["Q/A", "lines"]), parse_dimension("casing", ["as-is", "upper"])
     >>> space = Space("mine", dimensions)
     >>> space.size, space.point(0, seed=1).values
@@ -212,7 +212,7 @@ class PromptPoint:
 
     Examples
     --------
-    >>> from howsure.perturb.dimensions import parse_dimension
+    >>> from howsure.prompts.dimensions import parse_dimension
     >>> point = Space("mine", (parse_dimension("markers", ["Q/A"]),)).point(0, seed=1)
     >>> point.messages(Question("q", "What is 2 + 2?", "4"))
     [{'role': 'user', 'content': 'Q: What is 2 + 2?\n\nA:'}]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers.perturb_questions import benchmark
+from helpers.prompt_questions import benchmark
 from hypothesis import given
 from hypothesis import strategies as st
 
 from howsure.benchmarks.question import Question
-from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.perturb import draw_variants, parse_space
-from howsure.perturb.dimensions import BUILT_IN_VALUES
-from howsure.perturb.question_fit import find_misfit, find_pins
+from howsure.errors import HowsureWarning, InputError
+from howsure.prompts import draw_variants
+from howsure.prompts.dimensions import BUILT_IN_VALUES
+from howsure.prompts.question_fit import find_misfit, find_pins
 
 ALL, LAST = "all", "last"
 #: Choices, the text of the question, which choices keep their place (None, the last one, or all), and the labels or not.
@@ -126,8 +126,3 @@ def test_a_pin_keeps_the_order_and_the_labels_of_choices(place):
         record = variant.record(asked.questions[0])
         assert (record["labels"], record["order"]) == ({"A": 0, "B": 1, "C": 2}, [0, 1, 2])
         assert {"enumerator", "order"}.isdisjoint(variant.values)
-
-
-def test_a_pin_has_a_known_name():
-    with pytest.raises(UnknownNameError, match="unknown pin 'choice'; did you mean 'choices'"):
-        parse_space({"space": "multiple-choice", "pin": "choice"})

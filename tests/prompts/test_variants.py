@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from howsure.errors import InputError
-from howsure.perturb.variants import draw_questions
+from howsure.prompts.variants import draw_questions
 
 QUESTIONS = [f"q{i}" for i in range(30)]
 

@@ -7,13 +7,13 @@ import tomllib
 import pytest
 
 from howsure.errors import InputError
-from howsure.perturb import (
+from howsure.prompts import (
     Instruction,
     build_paraphrase_request,
     parse_paraphrases,
     parse_space,
 )
-from howsure.perturb.instructions import FILES, format_instructions, load_packaged, parse_instructions, require_reviewed
+from howsure.prompts.instructions import FILES, format_instructions, load_packaged, parse_instructions, require_reviewed
 
 MINE = Instruction("mine", "Pick one of {labels}.", style="terse", asks="label", reviewed=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from howsure.benchmarks.question import Question
 from howsure.errors import InputError
-from howsure.perturb.dimensions import draw_below, draw_permutation
+from howsure.prompts.dimensions import draw_below, draw_permutation
 from howsure.rows.formats import read_regular_file, read_rows
 
 _REVIEWED = {"true": True, "false": False, "1": True, "0": False}

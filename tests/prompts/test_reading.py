@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from helpers.perturb_questions import benchmark
+from helpers.prompt_questions import benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from howsure.perturb import draw_variants
-from howsure.perturb.dimensions import ENUMERATORS
+from howsure.prompts import draw_variants
+from howsure.prompts.dimensions import ENUMERATORS
 from howsure.scorers.multiple_choice import read_choice
 
 CITIES = ["Rome", "Paris", "Oslo", "Bern"]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Question
-from howsure.perturb.dimensions import ENUMERATORS, Value
+from howsure.prompts.dimensions import ENUMERATORS, Value
 
 #: What may be pinned: the order and the labels of the choices.
 PINS = ("choices",)

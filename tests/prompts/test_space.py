@@ -9,14 +9,14 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from helpers.perturb_questions import CITIES, benchmark, open_benchmark
+from helpers.prompt_questions import CITIES, benchmark, open_benchmark
 from scipy.stats import chisquare
 
 from howsure.benchmarks.question import Prompt, Question
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
-from howsure.perturb import SPACES, Dimension, FixedPrompt, Space, Value, draw_variants, hold_out, parse_space
-from howsure.perturb.checks import bind_space
-from howsure.perturb.dimensions import RANGE, draw_below, draw_permutation
+from howsure.prompts import SPACES, Dimension, FixedPrompt, Space, Value, draw_variants, hold_out, parse_space
+from howsure.prompts.checks import bind_space
+from howsure.prompts.dimensions import RANGE, draw_below, draw_permutation
 
 
 def big():
@@ -43,8 +43,8 @@ def test_draws_are_uniform_and_dimensions_independent():
 
 def test_rejection_makes_remainders_equally_likely(monkeypatch):
     """With hashes of 0 to 15 and n = 6, 12 to 15 must be drawn again."""
-    monkeypatch.setattr("howsure.perturb.dimensions.RANGE", 16)
-    monkeypatch.setattr("howsure.perturb.dimensions._hash", lambda j, attempt: (j + 5 * attempt) % 16)
+    monkeypatch.setattr("howsure.prompts.dimensions.RANGE", 16)
+    monkeypatch.setattr("howsure.prompts.dimensions._hash", lambda j, attempt: (j + 5 * attempt) % 16)
     assert [draw_below(6, j) for j in range(16)] == [*range(6), *range(6), 1, 2, 3, 4]
     assert RANGE == 2**64
 
@@ -85,7 +85,7 @@ def test_a_point_drawn_again_is_a_variant_of_its_own():
 @pytest.mark.long
 def test_ids_are_the_same_whatever_the_hash_seed():
     code = (
-        "from howsure.perturb import parse_space\n"
+        "from howsure.prompts import parse_space\n"
         "s = parse_space({'space': 'multiple-choice', 'nested': ['separator']})\n"
         "print([p.id for p in s.sample(30, 7)], s.sample(3, 7)[2].values)"
     )

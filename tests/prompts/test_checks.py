@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers.perturb_questions import benchmark, open_benchmark
+from helpers.prompt_questions import benchmark, open_benchmark
 
 from howsure.benchmarks.question import Question
 from howsure.errors import HowsureWarning, InputError
-from howsure.perturb import Dimension, Value, bind_space, draw_variants, parse_space
+from howsure.prompts import Dimension, Value, bind_space, draw_variants, parse_space
 
 MC = {"space": "multiple-choice", "sample": 1}
 
@@ -36,6 +36,7 @@ CASES = [
     (only(markers=["Q/A"]) | {"layout": "{question}{choices}"}, benchmark(), "no place for {question_marker}"),
     (only() | {"head": "Hello."}, benchmark(), "dimension instruction: no template has a place for it; write {instruction} into head"),
     (only() | {"head": "{instructions}"}, benchmark(), "system and head: there is no field {instructions}; use {instruction}"),
+    (MC | {"pin": "choice"}, benchmark(), "unknown pin 'choice'; did you mean 'choices'"),
     (only(instruction=[{"x": "Give {label}"}]), benchmark(), "instruction 'x': there is no field {label}; use {labels}"),
 ]  # fmt: skip
 
