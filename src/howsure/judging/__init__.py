@@ -2,7 +2,6 @@
 
 verdict_prompts    the prompt that shows a completion to a judge as data, and the verdict that is read from its reply
 judge_run          ask a judge for the verdicts that a run folder lacks, and write its scores beside the rows
-answer_matchers    whether two answers mean the same: by entailment, by embeddings, or by a model that is asked
 stored_verdicts    verdicts and labels as `stats.judges` takes them
 random_labels      a random sample of judged completions for people, with inclusion probabilities, and their labels
 """

@@ -1,4 +1,4 @@
-"""Read and write files of reviewed phrasings of an instruction.
+"""Read and write files of reviewed phrasings of an instruction, and read those of reviewed paraphrases of questions.
 
 A run does not use a phrasing of a model before a person has reviewed it: each new entry has `reviewed = false`.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.prompts.prompt_texts import LANGUAGES
+from howsure.rows.formats import read_regular_file, read_rows
 
 #: Mapping from name to the file of the phrasings that are part of the package.
 FILES = {"multiple-choice": "multiple_choice.toml", "open": "open.toml", "maths": "maths.toml"}
@@ -155,3 +156,45 @@ def _quote(text: str) -> str:
 def list_words(text: str) -> list[str]:
     """Return the words of a text in lower case."""
     return text.casefold().split()
+
+
+_REVIEWED = {"true": True, "false": False, "1": True, "0": False}
+
+
+def load_question_paraphrases(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the paraphrases of each question, by the id of the question.
+
+    Parameters
+    ----------
+    path
+        A file (jsonl, csv or parquet) with a row for each paraphrase: `id` of the question, `text`, and `reviewed`.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, a row has no id or text, nobody has reviewed a paraphrase, or a question has the
+        same one twice.
+    """
+    where = path.name
+    try:
+        read_regular_file(path)
+    except OSError as e:
+        remedy = "give a file with id, text and reviewed"
+        raise InputError(f"cannot read the paraphrases: {e.strerror}", where=str(path), remedy=remedy) from None
+    paraphrases: dict[str, tuple[str, ...]] = {}
+    for place, row in read_rows(path, where):
+        for key in ("id", "text"):
+            if not str(row.get(key) or "").strip():
+                raise InputError(f"the row has no {key}", where=f"{where}, {place}", remedy=f"add {key}")
+        identity, text = str(row["id"]), str(row["text"]).strip()
+        if _REVIEWED.get(str(row.get("reviewed")).lower()) is not True:
+            remedy = "read it and set reviewed to true, or remove the row"
+            what = f"nobody has reviewed this paraphrase of question {identity}"
+            raise InputError(what, where=f"{where}, {place}", remedy=remedy)
+        if text in paraphrases.get(identity, ()):
+            what = f"question {identity} has this paraphrase twice"
+            raise InputError(what, where=f"{where}, {place}", remedy="remove one")
+        paraphrases[identity] = (*paraphrases.get(identity, ()), text)
+    if not paraphrases:
+        raise InputError("no paraphrases in the file", where=where, remedy="give a row for each, or leave it out")
+    return paraphrases

@@ -14,10 +14,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from howsure.benchmarks.question import Message, Question
-from howsure.prompts.dimensions import Value, find_language, join_labels, order_choices, order_demonstrations
+from howsure.prompts.dimensions import (
+    Value,
+    draw_permutation,
+    find_language,
+    join_labels,
+    order_choices,
+    order_demonstrations,
+)
 from howsure.prompts.prompt_texts import LANGUAGES, write_form
 from howsure.prompts.question_fit import find_pins
-from howsure.prompts.question_paraphrases import choose_passage
 from howsure.prompts.surface_noise import add_typos, apply_casing, apply_spacing, is_about_spelling
 
 #: A field of a template.
@@ -266,3 +272,23 @@ def _join_sentences(texts: Sequence[str]) -> str:
 def _join_parts(*parts: str) -> str:
     """Return the parts that are not empty, with a blank line between them."""
     return "\n\n".join(part for part in parts if part)
+
+
+def choose_passage(question: Question, passages: Sequence[str], key: str) -> str:
+    """Return the first passage, in an order drawn by the key, that shares no word with the answers of a question.
+
+    Words of three letters or more and numbers count. The text is empty if every passage shares one.
+    """
+    answers = {word for text in (*question.choices, question.target, *question.alternatives) for word in _words(text)}
+    drawn = (passages[i] for i in draw_permutation(len(passages), key, question.id))
+    return next((passage for passage in drawn if not answers & set(_words(passage))), "")
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of three letters or more and the numbers of a text, in lower case; common words are left out."""
+    return [word for word in re.findall(r"\d+|[^\W\d_]{3,}", text.casefold()) if word not in _COMMON]
+
+
+_COMMON = frozenset(
+    {"and", "are", "but", "for", "from", "had", "has", "its", "not", "that", "the", "them", "was", "with"}
+)

@@ -25,7 +25,6 @@ from howsure.prompts.dimensions import (
 )
 from howsure.prompts.prompt_texts import read_form, write_form
 from howsure.prompts.question_fit import find_misfit, find_pins, remove_own_labels
-from howsure.prompts.question_paraphrases import choose_wording, hash_paraphrases
 from howsure.prompts.rendering import PromptForm, Replacement, build_messages, hash_messages
 from howsure.prompts.surface_noise import NOISE_VERSION
 from howsure.scorers.completion_text import (
@@ -244,7 +243,7 @@ class PromptPoint:
         if "demonstrations" in content:
             content["pool"] = self.space.pool_hash
         if "wording" in content:
-            content["paraphrases"] = hash_paraphrases(self.space.paraphrases)
+            content["paraphrases"] = _hash_paraphrases(self.space.paraphrases)
         if "typos" in content or "spacing" in content:
             content["noise"] = NOISE_VERSION
         text = json.dumps(content, sort_keys=True, ensure_ascii=False)
@@ -399,8 +398,8 @@ class PromptPoint:
             question = replace(question, choices=choices)
         if form.text("wording") == "original" or question.id not in self.space.paraphrases:
             return question
-        text = choose_wording(question, self.space.paraphrases[question.id], form.keys.get("wording", ""))
-        return replace(question, text=text)
+        texts = self.space.paraphrases[question.id]
+        return replace(question, text=texts[draw_below(len(texts), form.keys.get("wording", ""), question.id)])
 
     def _draw_form(self, question: Question) -> PromptForm:
         """Return the drawn values for one question."""
@@ -445,3 +444,9 @@ def _draw_value(dimension: Dimension, seed: int, j: int) -> DrawnValue:
         return DrawnValue(None, draw_key(seed, j, dimension.name, "nested"))
     value = dimension.values[draw_below(len(dimension.values), seed, j, dimension.name)]
     return DrawnValue(value, draw_key(seed, j, dimension.name, "key") if value.seeded else "")
+
+
+def _hash_paraphrases(paraphrases: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the hash of the texts of all paraphrases."""
+    text = json.dumps(sorted((key, list(texts)) for key, texts in paraphrases.items()), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -16,8 +16,8 @@ from howsure.errors import EmptyShardError, InputError
 from howsure.models.model import Settings
 from howsure.notes import Note, ignore_notes, warn
 from howsure.prompts import instructions
+from howsure.prompts.instructions import load_question_paraphrases
 from howsure.prompts.prompt_texts import LANGUAGES, load_languages, write_form
-from howsure.prompts.question_paraphrases import load_question_paraphrases
 from howsure.prompts.variants import FixedPrompt, draw_questions, draw_variants
 from howsure.sample.experiment import AnswerForm, Experiment, takes_answer_form
 from howsure.sample.model_config import ModelConfig

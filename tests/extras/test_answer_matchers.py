@@ -15,7 +15,7 @@ from helpers.scripted_model import ScriptedModel
 import howsure as hs
 from howsure.cli import main
 from howsure.errors import EndpointError, HowsureWarning, InputError
-from howsure.judging.answer_matchers import (
+from howsure.extras.answer_matchers import (
     EmbeddingMatcher,
     EntailmentMatcher,
     JudgeMatcher,

@@ -1,0 +1,1 @@
+"""Parts that only their own commands import."""
