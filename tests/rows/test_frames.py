@@ -151,15 +151,6 @@ def test_scores_in_two_bytes_are_read_as_others():
     assert [cells.total.tolist() for cells in halves] == [cells.total.tolist() for cells in full]
 
 
-def test_an_engine_that_can_be_asked_only_must_hold_a_row_per_generation(monkeypatch):
-    """What PySpark is, with polars in its place: its rows are never taken into memory."""
-    monkeypatch.setattr(nw.Implementation, "is_polars", lambda _: False)
-    with pytest.raises(InputError, match="no column for the score; name it with --columns, or collect"):
-        read_cells(pl.LazyFrame({"model": ["m"], "id": [1], "pass1": [1.0]}))
-    with pytest.raises(InputError, match="no column for the question"):
-        read_cubes(pl.LazyFrame({"prompt": ["v"], "m": [1.0]}))
-
-
 def test_what_is_no_frame():
     for thing in ("rows.csv", ["rows.csv"], ("a", "b"), {"a": [1]}, 3, iter(["a"]), None):
         assert not is_frame(thing)

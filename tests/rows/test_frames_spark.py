@@ -1,11 +1,10 @@
-"""Spark: the same cells where the rows lie, from frames, files and tables; skipped where PySpark or Java is absent."""
+"""Frames of Spark are collected, and give the same cells; skipped where PySpark or Java is absent."""
 
 import os
 import shutil
 
 import pytest
 
-from howsure.errors import InputError
 from howsure.rows.frames import is_frame
 from howsure.rows.table import read_cells, read_cubes, read_runs
 
@@ -67,26 +66,3 @@ def test_runs_and_cubes_of_a_spark_frame(frame):
     assert b.n.tolist() == [[[2], [0]], [[0], [1]]]
     _, b = read_cubes(frame.drop("variant").withColumnRenamed("generation", "shots"), dimensions=["shots"])
     assert b.variants == ("1", "2")
-
-
-def test_bad_rows_of_a_spark_frame(session, frame):
-    from pyspark.sql import functions
-
-    with pytest.raises(
-        InputError, match="the frame: 1 duplicate key, the first benchmark 'b', model 'n', question 'q2'"
-    ):
-        read_cells(frame.union(frame.filter("model = 'n'")))
-    with pytest.raises(InputError, match="the frame: the model is empty"):
-        read_cells(frame.withColumn("model", functions.lit(None).cast("string")))
-    with pytest.raises(InputError, match="the frame: a score is not a finite number"):
-        read_cells(frame.withColumn("score", functions.lit(float("inf"))))
-    with pytest.raises(InputError, match="column 'score' is of type List"):
-        read_cells(frame.withColumn("score", functions.array(functions.lit(1))))
-    words = frame.withColumn("score", functions.lit("good"))
-    for ansi in ("true", "false"):
-        session.conf.set("spark.sql.ansi.enabled", ansi)
-        with pytest.raises(
-            InputError, match="the frame: (cannot be read: .CAST_INVALID_INPUT|5 values of column 'score' are no)"
-        ):
-            read_cells(words)
-    session.conf.set("spark.sql.ansi.enabled", "true")

@@ -26,10 +26,6 @@ TEXT_FORMATS: tuple[OutputFormat, ...] = ("table", "wide")
 GenerationFormat = Literal["text", "jsonl"]
 GENERATION_FORMATS: tuple[GenerationFormat, ...] = get_args(GenerationFormat)
 
-#: Where tables are reduced to counts.
-Engine = Literal["duckdb", "spark"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
-
 #: What the command `variants` prints in place of its own table.
 PromptView = Literal[
     "moments",

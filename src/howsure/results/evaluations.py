@@ -59,7 +59,7 @@ def read(
     given
         Paths and frames, one or several. A folder that is neither a run nor a log is searched for both and for tables;
         a name may be a glob, or an address such as s3://bucket/rows.parquet. Frames are those of pandas, polars,
-        pyarrow, DuckDB and PySpark; the latter is reduced on its cluster.
+        pyarrow, DuckDB and PySpark; a lazy one is collected.
     columns
         Mapping from our column names to the columns of tables, where these have other names than
         `rows.words.ALIASES`, or to the fields of a log, such as `metadata.passage`. Several columns make one name:

@@ -1,7 +1,6 @@
 """Group the rows of frames that users hold: pandas, polars, pyarrow, DuckDB, PySpark, and what else narwhals reads.
 
-A frame in memory goes to DuckDB through Arrow and is read like a file. A lazy frame, above all of PySpark, is reduced
-by its own engine with the expressions of `rows.to_cells`, where it has a row per generation under names that we know.
+A frame goes to DuckDB through Arrow, a lazy one after it was collected, and is read like a file.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from howsure.errors import InputError, first_line
 from howsure.notes import Note
-from howsure.rows.columns import TableOptions, find_columns
+from howsure.rows.columns import TableOptions
 from howsure.rows.formats import find_format, name_table, open_database
 from howsure.rows.table import group_rows
 from howsure.rows.words import TEXTS, find_alias
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-
-#: Our columns of names.
-_NAMES = ("benchmark", "model", "question", "cluster", "variant", "generation")
 
 
 class FrameLike(Protocol):
@@ -65,7 +61,6 @@ def group_frame(
         What messages call the frame; and its benchmark, where no column and no option states it.
     """
     import duckdb
-    import narwhals as nw
 
     if options.benchmark is None:
         is_path = "/" in name or find_format(name) is not None
@@ -80,8 +75,6 @@ def group_frame(
             if wrapped is None:
                 remedy = "give a pandas, polars, pyarrow, DuckDB or PySpark frame, or a path"
                 raise InputError(f"a {type(frame).__name__} is no frame", where=name, remedy=remedy)
-            if isinstance(wrapped, nw.LazyFrame) and not wrapped.implementation.is_polars():
-                return _group_lazily(wrapped, options, group, name)
             table = _collect(wrapped, name)
         with open_database() as connection:
             return group_rows(connection.from_arrow(table), name, options, group, note)
@@ -131,66 +124,6 @@ def _collect(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> pa.Tabl
     # DuckDB reads no numbers of two bytes.
     fields = [field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields))
-
-
-def _group_lazily(frame: nw.LazyFrame[Any], options: TableOptions, group: Callable[..., T], name: str) -> T:
-    """Return the groups of a frame that its own engine reduces: a row per generation, with known names."""
-    import narwhals as nw
-
-    schema = frame.collect_schema()
-    matched = find_columns(list(schema), name, options)
-    needed = [
-        one
-        for one in ("model", "question", "score")
-        if one not in matched.columns and (one, options.model) != ("model", None)
-    ]
-    needed = [one for one in needed if one != "model" or options.model is None]
-    if needed or options.scorer is not None or any(len(each) > 1 for each in matched.columns.values()):
-        what = (
-            f"no column for the {needed[0]}" if needed else "joined columns and scorers cannot be read where they lie"
-        )
-        remedy = "name it with --columns, or collect the frame (frame.toPandas()), which is read in all shapes"
-        raise InputError(what, where=name, remedy=remedy)
-
-    def text(column: str) -> nw.Expr:
-        kind, value = schema[column], nw.col(column)
-        return value if kind == nw.String or kind.is_integer() else value.cast(nw.String)
-
-    ours: dict[str, nw.Expr] = {"benchmark": nw.lit(options.benchmark), "model": nw.lit(options.model or "")}
-    ours |= {one: text(matched.columns[one][0]) for one in _NAMES if one in matched.columns}
-    values: dict[str, nw.Expr] = {}
-    for dimension in options.dimensions:
-        value = nw.col(dimension).cast(nw.String)
-        values[dimension] = nw.when(value.str.strip_chars() != "").then(value).otherwise(nw.lit("(empty)"))
-    if values and "variant" not in matched.columns:
-        parts = [one if len(values) == 1 else nw.concat_str(nw.lit(f"{key}="), one) for key, one in values.items()]
-        ours["variant"] = nw.concat_str(*parts, separator=", ") if len(parts) > 1 else parts[0]
-    rows = frame.select(**ours, **values, score=_write_score(schema, matched.columns["score"][0], name))
-    if options.scale is None:
-        limits = (
-            rows.select(low=nw.col("score").min(), high=nw.col("score").max()).collect(backend="pyarrow").to_native()
-        )
-        low, high = (limits[one][0].as_py() for one in ("low", "high"))
-        if low is not None and not (low >= 0 and high <= 1) and high != float("inf"):
-            remedy = "add --scale 100 for percent, or --scale 1 to take them as they are"
-            raise InputError(f"scores are from {low:g} to {high:g}", where=name, remedy=remedy, code="scales")
-    elif options.scale != 1:
-        rows = rows.with_columns(score=nw.col("score") / options.scale)
-    more = {"dimensions": options.dimensions} if options.by_variant else {}
-    return group(rows.to_native(), where=name, **more)
-
-
-def _write_score(schema: Any, column: str, name: str) -> nw.Expr:
-    """Return a column as numbers: NaN is null, true and false are 1 and 0; a text must be a number."""
-    import narwhals as nw
-
-    kind, score = schema[column], nw.col(column)
-    if kind.is_float():
-        return nw.when(~score.is_nan()).then(score.cast(nw.Float64))
-    if kind.is_numeric() or kind in {nw.Boolean, nw.Unknown, nw.String}:  # a column of nulls is of unknown type
-        return score.cast(nw.Float64)
-    remedy = "a score is a number, true or false"
-    raise InputError(f"column {column!r} is of type {kind}", where=name, remedy=remedy)
 
 
 @contextmanager

@@ -198,7 +198,7 @@ def _decode(content: Mapping[Any, Any], where: str) -> TableMap:
 
 def _decode_files(value: object, where: str) -> dict[str, int | str | tuple[int, ...]]:
     """Return the parts of paths that names are taken from."""
-    names = ("benchmark", "model", "generation", "path")
+    names = ("benchmark", "model", "generation")
     if not isinstance(value, dict) or not set(value) <= set(names):
         raise InputError(
             f"files {value!r}", where=where, remedy="give parts of paths: files: {model: 1, generation: 0}"

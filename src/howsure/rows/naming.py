@@ -15,7 +15,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, takewhile
+from itertools import combinations, permutations, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
@@ -38,8 +38,6 @@ _OPAQUE = re.compile(r"[\d\W_TZ]+|(?=.*\d)[0-9a-f-]{7,}")
 _RUNNING_ID = re.compile(r"[^\W\d_]*[ _./:#-]*\d+(?:\.0)?")
 _SEPARATORS = " _.-"
 _ROLES = ("model", "benchmark")
-#: A piece of a name that differs.
-_SLOT = "\0"
 #: Largest number of names in a note or an error, and of characters of a value in a label.
 _N_NAMED, _MAX_VALUE = 4, 40
 #: Share of equal texts below which files are of other benchmarks; above, some questions have two targets.
@@ -50,8 +48,7 @@ _LONG_ID = 16
 _T = TypeVar("_T")
 
 Layout: TypeAlias = Mapping[str, int | str | tuple[int, ...]]
-"""Parts of paths by our names, counted from the file: `{"model": 1, "generation": 0}`; or how the end of the path is
-composed: `{"path": "{model}/{benchmark}_v{generation}"}`, where `*` is any part."""
+"""Parts of paths by our names, counted from the file: `{"model": 1, "generation": 0}`."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +155,8 @@ class _Naming:
         self._differing: list[int] = []
         self._opaque: list[int] = []
         self._read_paths()
-        #: The parts as they are now, and those that are divided into a benchmark and a model.
+        #: The parts before a benchmark is cut off.
         self._originals = [tuple(parts) for parts in self._parts]
-        self._divided: set[int] = set()
         named = self._read_layout()
         self._models = [one.get("model") or model or file.label or None for one, file in zip(named, files, strict=True)]
         self._benchmarks = [one.get("benchmark") or benchmark for one in named]
@@ -244,42 +240,18 @@ class _Naming:
         """Return the names of each file that the user's layout gives, and set the numbers of runs."""
         named: list[dict[str, str]] = [{} for _ in self._files]
         for role, given in self._layout.items():
-            own = [] if role == "path" else _list_parts(given)
+            own = _list_parts(given)
             for i, file in enumerate(self._files):
                 if any(not 0 <= one < len(file.parts) for one in own):
                     raise InputError(f"there is no part {given} of the path", where=file.path, remedy="change --map")
                 texts = [(file.parts if role == "generation" else self._parts[i])[one] for one in own]
-                named[i] |= {role: "/".join(texts)} if own else {}
-        if "path" in self._layout:
-            for names, own_names in zip(named, self._match_pattern(str(self._layout["path"])), strict=True):
-                names.update(own_names)
+                named[i][role] = "/".join(texts)
         ordinals = sorted({names.get("generation", "") for names in named})
         for i, names in enumerate(named):
             if (text := names.get("generation")) is not None:
                 numbers = split_run(text)[1] or tuple(map(int, re.findall(r"\d+", text)))
                 self._runs[i] = numbers if len(numbers) == 1 else (ordinals.index(text) + 1,)
         return named
-
-    def _match_pattern(self, pattern: str) -> list[dict[str, str]]:
-        """Return the names that a pattern of the ends of the paths gives: of the ways to divide them, the fewest."""
-        pieces = re.split(r"\{(\w+)\}", pattern)
-        roles = pieces[1::2]
-        if len(set(roles)) < len(roles) or not set(roles) <= {*_ROLES, "generation"}:
-            remedy = "give {model}, {benchmark} and {generation}, each once"
-            raise InputError(f"files: path: {pattern}", where="--map", remedy=remedy)
-        n, ways = pattern.count("/") + 1, list[list[dict[str, str]]]()
-        for lazy in ("?", ""):
-            texts = [re.escape(one).replace(r"\*", "[^/]*") for one in pieces]
-            texts[1::2] = [f"(?P<{role}>[^/]+{lazy})" for role in roles]
-            ways.append([])
-            for file, parts in zip(self._files, self._parts, strict=True):
-                ends = ["/".join(reversed(own[:n])) for own in (parts, file.parts)]
-                match = next(filter(None, (re.fullmatch("".join(texts), end) for end in ends)), None)
-                if match is None:
-                    remedy = "change it in --map; * is any part of a path"
-                    raise InputError(f"its path does not end like {pattern}", where=file.path, remedy=remedy)
-                ways[-1].append(match.groupdict())
-        return min(ways, key=lambda own: len({item for names in own for item in names.items()}))
 
     def _find_constant(self, places: Sequence[int] = (), *, is_model: bool = False) -> str:
         """Return the nearest part of the paths that files share, and that names something.
@@ -297,9 +269,7 @@ class _Naming:
 
     def _list_axes(self, places: Sequence[int]) -> dict[int, list[str]]:
         """Return the parts that differ between some files, and that the layout does not name, with their values."""
-        used = {part for role, given in self._layout.items() if role != "path" for part in _list_parts(given)}
-        pieces = str(self._layout.get("path", "*")).split("/")[::-1]
-        used |= {part for part, piece in enumerate(pieces) if piece != "*"}
+        used = {part for given in self._layout.values() for part in _list_parts(given)}
         axes = {part: [self._parts[i][part] for i in places] for part in self._differing if part not in used}
         return {part: values for part, values in axes.items() if len(set(values)) > 1}
 
@@ -328,7 +298,7 @@ class _Naming:
         if trust == 2 or not axes or (is_known and not left):
             return
         is_crossed = any(not (_depends(a, b) or _depends(b, a)) for a, b in combinations(axes.values(), 2))
-        if trust == 1 and not is_crossed and all(_compose(values).count(_SLOT) < 2 for values in axes.values()):
+        if trust == 1 and not is_crossed and not any(map(_is_grid, axes.values())):
             return
         names = _list({value for values in left.values() for value in values})
         what = f"{len(places)} files have the same question ids, and no targets that say whether these are the same"
@@ -371,7 +341,6 @@ class _Naming:
         for part in axes:
             cut = _cut(_drop_shared(axes[part], "_"), classes)
             if cut and is_sure(cut[1]):
-                self._divided.add(part)
                 for i, rest in zip(places, _drop_shared(cut[1], "_"), strict=True):
                     self._parts[i][part] = rest
                 return _drop_shared(cut[0], _SEPARATORS)
@@ -398,7 +367,7 @@ class _Naming:
                 rivals = [other for _, other in fitting if len(set(other)) == len(set(names))]
                 if _has_doubtful_numbers(names) or not all(_are_same(other, names) for other in rivals):
                     what = f"{_list(set(names))} may be models, or runs of fewer"
-                    self._refuse(what, {part: axes[part] for part in parts}, ["model"])
+                    self._refuse(what, {part: axes[part] for part in parts}, ["model", "generation"])
                 for i, name in zip(places, names, strict=True):
                     labels[i] = name or self._find_constant(places, is_model=True)
                 break
@@ -470,40 +439,20 @@ class _Naming:
                 for own, run in zip(self._parts, self._runs, strict=True)
             )
             given |= {"generation": self._opaque[0]} if max(cells.values()) > 1 else {}
-        layouts = self._compose_layouts(list(axes), () if self._divided & axes.keys() else roles)
+        parts = [part for part in axes if part not in self._opaque] or list(axes)
+        is_grid = any(_is_grid([own[part] for own in self._originals]) for part in parts)
+        layouts: list[dict[str, object]] = [{role: parts} for role in roles]
+        if len(parts) == 2 and not (roles or is_grid):
+            layouts = [dict(zip(way, parts, strict=True)) for way in permutations(_ROLES)]
         commands = [["--map", _write_layout({**given, **layout})] for layout in layouts]
+        if not commands and is_grid:
+            remedy = "put the files of each benchmark into a folder, BENCHMARK/MODEL.csv, or give one of them at a time"
+            raise InputError(what, remedy=remedy, code="names")
         if not commands:
             commands = [["--as-benchmark", self._find_constant()]]
             commands += [["--map", _write_layout({**given, "benchmark": part})] for part in axes]
         remedy = "say what they are: " + ", or ".join(shlex.join(command) for command in commands)
         raise InputError(what, remedy=remedy, code="names", options=commands[0])
-
-    def _compose_layouts(self, parts: Sequence[int], roles: Sequence[str]) -> list[dict[str, object]]:
-        """Return the ways in which the parts may name what the roles say, or models and benchmarks."""
-        values = {part: [own[part] for own in self._originals] for part in parts if part not in self._opaque}
-        composed = {part: _compose(own, 1 if roles else 2) for part, own in values.items()}
-        is_bare = not any(_SLOT in text for text in composed.values())
-        for part, text in composed.items() if is_bare else ():  # names that differ in their numbers alone
-            literal = text.replace("{generation}", "").strip(" _.-()")
-            composed[part] = text.replace(literal, _SLOT, 1) if literal else text
-        n_slots = sum(text.count(_SLOT) for text in composed.values())
-        pattern = "/".join(composed.get(part, "*") for part in range(max(parts, default=0), -1, -1))
-        has_number = "{generation}" in pattern
-        ways: list[list[str]] = [[]] if has_number and not n_slots else []
-        if n_slots == 1 and (roles or has_number):
-            ways = [[role] for role in roles or _ROLES]
-        elif n_slots == 2 and not roles:
-            ways = [list(_ROLES), list(_ROLES[::-1])]
-        layouts: list[dict[str, object]] = []
-        for way in ways:
-            path = pattern
-            for role in way:
-                path = path.replace(_SLOT, f"{{{role}}}", 1)
-            is_whole = all(text == _SLOT for text in composed.values())
-            layouts.append(dict(zip(way, parts, strict=True)) if is_whole else {"path": path})
-        if not layouts and roles and parts:
-            layouts = [{role: list(parts)} for role in roles]
-        return layouts
 
 
 def split_run(part: str) -> tuple[str, tuple[int, ...]]:
@@ -703,26 +652,21 @@ def _drop_shared(names: Sequence[str], separators: str) -> list[str]:
     return ["".join(own) for own in pieces]
 
 
-def _compose(names: Sequence[str], n_slots: int = 2) -> str:
-    """Return how names are composed, with a mark for each piece that differs: two where these form a grid.
+def _is_grid(names: Sequence[str]) -> bool:
+    """Return whether names have two pieces that differ, and each of the one goes with each of the other.
 
-    >>> _compose(["law_gpt", "law_o3", "tax_gpt", "tax_o3"]).replace(_SLOT, "?")
-    '?_?'
+    >>> _is_grid(["law_gpt", "law_o3", "tax_gpt", "tax_o3"]), _is_grid(["gpt-4", "gpt-5"])
+    (True, False)
     """
-    text = min(blank := _blank_numbers(names))
+    blank = _blank_numbers(names)
     bare = sorted({re.sub(rf"[ _.-]?\(?(?:{_SHORT})?{{generation}}\)?", "", name).strip(_SEPARATORS) for name in blank})
-    for separator in "_-. " if n_slots == 2 else "":
+    for separator in "_-. ":
         rows = _drop_shared(bare, separator)
         firsts = [row.partition(separator)[0] for row in rows]
         cut = _cut(rows, [firsts.index(first) for first in firsts]) if len(set(firsts)) > 1 else None
         if cut and len(set(cut[0])) * len(set(cut[1])) == len(bare) and len(set(cut[1])) > 1:
-            first, second = (_drop_shared(own, "_")[0] for own in cut)
-            return text.replace(first, _SLOT, 1).replace(second, _SLOT, 1)
-    if "{generation}" not in text:
-        return _SLOT
-    cores = [_drop_shared(bare, separators)[0] for separators in ("_", _SEPARATORS)]
-    core = next((core for core in cores if core in text), "") if len(bare) > 1 else ""
-    return text.replace(core, _SLOT, 1) if core else text
+            return True
+    return False
 
 
 def label_by_settings(
