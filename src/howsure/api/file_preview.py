@@ -317,9 +317,7 @@ def _write_mapping(content: TableContent, table_map: TableMap) -> str:
         if set(columns) <= content.every.keys():
             value = columns[0] if len(columns) == 1 else list(columns)
             lines.append(f"{name}: {dump(value)}  # {content.reasons.get(name, 'its name')}")
-    given = {
-        key: getattr(table_map, key) for key in ("percent", "fraction", "fill", "missing", "unnest", "header", "sheet")
-    }
+    given = {key: getattr(table_map, key) for key in ("percent", "fraction", "fill", "missing", "header", "sheet")}
     lines += [
         f"{key}: {dump(list(one) if isinstance(one, tuple) else one)}  # by --map" for key, one in given.items() if one
     ]

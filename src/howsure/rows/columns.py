@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Largest number of different words of a column of scores.
 MOST_WORDS = 40
+#: Why a column was taken that the user named.
+NAMED = "you named it"
 #: Names that are looked for where the user names none; the others depend on the shape.
 _ALWAYS = ("benchmark", "model", "question", "variant", "generation", "score", "mean", "count", "right", "total")
 
@@ -137,7 +139,7 @@ def find_columns(names: Sequence[str], where: str, options: TableOptions) -> Mat
     """
     by_key = {normalise_name(name): name for name in reversed(names)}
     columns = _find_named(names, by_key, where, options)
-    reasons = dict.fromkeys(columns, "you named it")
+    reasons = dict.fromkeys(columns, NAMED)
     taken = {column for each in columns.values() for column in each} | {*options.dimensions}
     for ours in _ALWAYS:
         alias = None if ours in columns else _find_by_name(ours, names, taken)

@@ -52,8 +52,6 @@ class TableMap:
     """Columns whose blank cells have the value above."""
     missing: tuple[str, ...] = ()
     """Texts in a column of scores that mean that there is none."""
-    unnest: tuple[str, ...] = ()
-    """Columns with lists of records, such as the runs of a task; each record is a row."""
     header: tuple[int, ...] | None = None
     """Rows of the header, from 0."""
     sheet: str | None = None
@@ -73,7 +71,7 @@ class TableMap:
             own, new = getattr(self, one.name), getattr(other, one.name)
             if one.name in {"columns", "files"}:
                 values[one.name] = {**own, **new}
-            elif one.name in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
+            elif one.name in {"percent", "fraction", "drop", "fill", "missing"}:
                 values[one.name] = tuple(dict.fromkeys((*own, *new)))
             else:
                 values[one.name] = ", ".join(filter(None, (own, new))) if one.name == "text" else new or own
@@ -178,7 +176,7 @@ def _decode(content: Mapping[Any, Any], where: str) -> TableMap:
             columns[key] = [str(one) for one in value] if isinstance(value, list) else str(value)
         elif key not in allowed:
             raise UnknownNameError("key", str(key), [*NAMES, *allowed], where=where)
-        elif key in {"percent", "fraction", "drop", "fill", "missing", "unnest"}:
+        elif key in {"percent", "fraction", "drop", "fill", "missing"}:
             values[key] = tuple(map(str, value)) if isinstance(value, list) else (str(value),)
         elif key == "header":
             rows = value if isinstance(value, list) else [value]

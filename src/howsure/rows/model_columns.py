@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from howsure.errors import InputError
-from howsure.rows.columns import ColumnValues, MatchedColumns, TableOptions, describe_columns
+from howsure.rows.columns import NAMED, ColumnValues, MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import write_map
 from howsure.rows.sql import parse_number_sql, quote_name, read_column_types, write_text_sql
 from howsure.rows.words import (
@@ -35,8 +35,6 @@ _TEXTS = {normalise_name(name) for names in TEXTS.values() for name in names}
 _MEASURES = frozenset(
     {"n", "count", "min", "max", "low", "high", "lower", "upper", "mean", "average", "avg", "total", "sum", "overall"}
 )
-#: Words behind names of metrics as often as behind names of models.
-_OF_METRICS = frozenset({"score", "scores", "rating", "grade", "quality", "rate"})
 #: Words in the names of scores of right and wrong, which are suggested before others.
 _OF_RIGHT = frozenset({"correct", "accuracy", "acc", "exact", "em"})
 _MOST_LISTED = 300
@@ -64,9 +62,6 @@ class _Candidates:
     models: list[str] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
     """Scores that are called like a measure or a metric."""
-    suffix: str = ""
-    bare: Mapping[str, str] = field(default_factory=dict)
-    """Names of scores without what all of them share."""
 
     def refuse(self, what: str, remedy: str, code: str, options: Sequence[str] = ()) -> InputError:
         """Return a refusal of the table."""
@@ -114,16 +109,11 @@ def _sort_columns(table: _Candidates) -> None:
             table.others.remove(unique[0])
     table.answers = [name for name in table.scores if _is_answer(name)]
     scores = [name for name in table.scores if name not in table.answers]
-    table.suffix, parent = find_suffix(scores), find_parent(scores)
-    table.bare = {name: name.removeprefix(parent).removesuffix(table.suffix) for name in table.scores}
-    table.models = [
-        name
-        for name in scores
-        if name.endswith(table.suffix)
-        and any(character.isalpha() for character in name)
-        and not _is_measure(table.bare[name])
-        and METRIC_NAMES.isdisjoint(split_words(table.bare[name]))
-    ]
+    parent = find_parent(scores)
+    for name in scores:
+        bare = name.removeprefix(parent)
+        if any(map(str.isalpha, name)) and not _is_measure(bare) and METRIC_NAMES.isdisjoint(split_words(bare)):
+            table.models.append(name)
     table.rest = [name for name in table.scores if name not in table.models]
 
 
@@ -156,23 +146,9 @@ def _check_grades(table: _Candidates) -> InputError | None:
     return table.refuse(what, "if each column is a model, add --shape models", "no-models", ("--shape", "models"))
 
 
-def _check_grid(table: _Candidates) -> InputError | None:
-    """Refuse several columns of each model, such as a_score, a_latency, b_score, b_latency."""
-    left_out = {*table.answers, *table.texts}
-    remaining, dropped = _split_grid([name for name in table.names if name not in left_out])
-    if not remaining or "model" in table.matched.columns:
-        return None
-    what = f"several columns of each model: {list_names(remaining)} and {list_names(dropped)}"
-    remedy = "leave out what is no score with the mapping key drop"
-    return table.refuse(what, remedy, "no-models", write_map(drop=dropped))
-
-
 def _check_scores(table: _Candidates) -> InputError | None:
-    """Refuse a table without two columns of models; quality_score may be a model or a metric."""
-    may_be_metrics = table.suffix.lstrip("_-. ").lower() in _OF_METRICS and not any(
-        character.isdigit() or character == "-" for name in table.models for character in table.bare[name]
-    )
-    if "model" in table.matched.columns or len(table.models) < 2 or may_be_metrics:
+    """Refuse a table without two columns of models."""
+    if "model" in table.matched.columns or len(table.models) < 2:
         counts = _check_counts(table)
         return counts or _build_no_score(table.rows, table.matched, table.values, table.where, table.named)
     return None
@@ -290,7 +266,6 @@ def _check_question(table: _Candidates) -> InputError | None:
 _CHECKS: tuple[Callable[[_Candidates], InputError | None], ...] = (
     _check_fractions,
     _check_numbers,
-    _check_grid,
     _check_scores,
     _check_benchmarks,
     _check_runs,
@@ -332,31 +307,34 @@ def _build_no_score(
         what = f"questions and answers ({pair['target'] or answer!r}), and no score"
         remedy = "these are questions to ask: howsure init writes the experiment"
         return InputError(what, where=where, remedy=remedy, code="no-score", options=("init", "--benchmark", where))
-    preferred = [name for name in candidates if not _OF_RIGHT.isdisjoint(split_words(name))]
-    preferred = preferred or [name for name in candidates if not METRIC_NAMES.isdisjoint(split_words(name))]
     what = f"no column for the score among {list_names(names)}"
     if not candidates:
         remedy = "error bars need the score of each question: name it with --columns score=COLUMN"
         return InputError(what, where=where, remedy=remedy, code="no-score")
+    preferred = [name for name in candidates if not _OF_RIGHT.isdisjoint(split_words(name))]
+    preferred = preferred or [name for name in candidates if not METRIC_NAMES.isdisjoint(split_words(name))]
     ends = {normalise_name(alias) for alias in ALIASES["score"]}
-    scored = [name for name in candidates if "_" in name and normalise_name(name.rpartition("_")[2]) in ends]
-    lasts = {split_words(name)[-1] for name in preferred}
-    best = preferred[:1] if len(lasts) > 1 or len(preferred) == 1 else []  # gpt_acc and llama_acc are of two models
+    lasts = {name.rpartition("_")[2] for name in candidates if "_" in name} & ends
+    of_last = [name for name in candidates if lasts and name.endswith(f"_{min(lasts)}")]
     others = [name for name, one in values.items() if name not in candidates and one.n / 2 < one.n_numbers < one.n]
-    if not best and len(candidates) == 1 and ("model" in matched.columns or not others):
-        best = candidates
-    if scored and len({name.rpartition("_")[2] for name in scored}) == len(scored) == 1:
-        best = [f"*_{scored[0].rpartition('_')[2]}"]
+    best = ""
+    if len(lasts) == len(of_last) == 1:  # MODEL_correct, of another model in each file
+        best = f"*_{min(lasts)}"
+    elif preferred:  # gpt_acc and llama_acc are of two models
+        best = preferred[0] if len({split_words(one)[-1] for one in preferred}) >= min(len(preferred), 2) else ""
+    elif len(candidates) == 1 and ("model" in matched.columns or not others):
+        best = candidates[0]
     remedy = f"it may be {list_names(candidates)}: name it with --columns score=COLUMN"
     if "model" not in matched.columns and len(candidates) > 1 and candidates != preferred:
         remedy += ", or add --shape models if each is a model"
-    option = ("--columns", f"score={best[0]}") if best else ()
-    return InputError(what, where=where, remedy=remedy, code="no-score", options=option)
+    return InputError(
+        what, where=where, remedy=remedy, code="no-score", options=("--columns", f"score={best}") if best else ()
+    )
 
 
 def build_no_question(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> InputError:
     """Return the refusal of a table with scores and without a column for the question."""
-    prompts = {*matched.columns.get("variant", ())} if matched.reasons.get("variant") != "you named it" else set()
+    prompts = {*matched.columns.get("variant", ())} if matched.reasons.get("variant") != NAMED else set()
     names = [name for name in rows.columns if name not in matched.taken - prompts]
     values = describe_columns(rows, names)
     n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
@@ -389,21 +367,6 @@ def _count_pairs(rows: duckdb.DuckDBPyRelation, one: str, two: str) -> int:
     return int(rows.aggregate(f"count(DISTINCT ({quote_name(one)}, {quote_name(two)}))").fetchall()[0][0])
 
 
-def find_suffix(names: Sequence[str]) -> str:
-    """Return the last word that names share, where it names a score, with its separator; else an empty text.
-
-    >>> find_suffix(["n", "gpt_acc", "llama_acc"]), find_suffix(["gpt-4", "llama-4"])
-    ('_acc', '')
-    """
-    counts: dict[str, int] = {}
-    for name in names:
-        word = name[len(name.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) :]
-        before = name[: len(name) - len(word)]
-        if word.lower() in METRIC_NAMES and before.strip("_-. ") and before[-1:] in "_-. ":
-            counts[before[-1] + word] = counts.get(before[-1] + word, 0) + 1
-    return next((suffix for suffix, n in counts.items() if n > 1 and n >= len(names) - 1), "")
-
-
 def find_parent(names: Sequence[str]) -> str:
     """Return the field of a nested record that all names are inside of, with its dot; else an empty text.
 
@@ -413,28 +376,6 @@ def find_parent(names: Sequence[str]) -> str:
     parents = {name.partition(".")[0] for name in names if "." in name}
     is_one = len(parents) == 1 and len(names) > 1 and all("." in name for name in names)
     return f"{parents.pop()}." if is_one else ""
-
-
-def _split_grid(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return columns with the score of each model, and those with other things of each, where names form a grid.
-
-    >>> _split_grid(["a_score", "a_latency", "b_score", "b_latency"])
-    (['a_score', 'b_score'], ['a_latency', 'b_latency'])
-    """
-    ends: dict[str, list[str]] = {}
-    for name in names:
-        for mark in ("_", " ", ".", "-", "/"):
-            before, matched, last = name.rpartition(mark)
-            if matched and before and last.isalpha():
-                ends.setdefault(mark + last, []).append(before)
-                break
-    shared = {end: starts for end, starts in ends.items() if len(starts) > 1}
-    metrics = [end for end in shared if end[1:].lower() in METRIC_NAMES]
-    same = [end for end in shared if metrics and set(shared[end]) == set(shared[metrics[0]])]
-    if len(same) < 2 or not metrics:
-        return [], []
-    remaining = [name for name in names if name.endswith(metrics[0])]
-    return remaining, [name for name in names if any(name.endswith(end) for end in same) and name not in remaining]
 
 
 def _is_gold(name: str) -> bool:

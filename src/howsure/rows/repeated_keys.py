@@ -87,7 +87,6 @@ def refuse_repeats(
     if not repeated.limit(1).fetchall():
         return
     columns = [name for name in rows.columns if name not in matched.taken and not _is_beside(name)]
-    _refuse_blocks(rows, columns, matched, where)
     labels = _find_labels(repeated, columns, listed)
     chosen = _choose(repeated, labels, listed)
     if chosen:
@@ -98,23 +97,6 @@ def refuse_repeats(
         what = f"rows have the same {', '.join(key)}, and no column tells them apart"
         remedy = f"drop the repeats; or leave column {column!r} out, so that rows are generations in their order"
         raise InputError(what, where=where, remedy=remedy, code="repeated-key", options=write_map(drop=[column]))
-
-
-def _refuse_blocks(rows: duckdb.DuckDBPyRelation, names: Sequence[str], matched: MatchedColumns, where: str) -> None:
-    """Raise InputError where a column has a name in the first row of each block, and blanks below it."""
-    values = describe_columns(rows, names)
-    n_rows = int(rows.aggregate("count(*)").fetchall()[0][0])
-    for name in names:
-        one = values[name]
-        text = f"nullif(trim({write_text_sql(name, read_column_types(rows))}), '')"
-        if one.is_score or not 2 <= one.n == one.n_distinct <= n_rows // 2:
-            continue
-        if rows.limit(1).project(f"{text} IS NOT NULL").fetchall()[0][0]:
-            own = [column for column in matched.columns.get("model", ()) if column in rows.columns]
-            what = f"column {name!r} has {one.n} names in {n_rows} rows, and blanks below them"
-            remedy = "fill them from above with the mapping key fill"
-            options = ("--columns", f"model={','.join([*own, name])}", *write_map(fill=[name]))
-            raise InputError(what, where=where, remedy=remedy, code="blocks", options=options)
 
 
 def _is_beside(name: str) -> bool:

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from howsure.errors import InputError
-from howsure.rows.columns import MatchedColumns, TableOptions, describe_columns
+from howsure.rows.columns import NAMED, MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import Shape
-from howsure.rows.model_columns import build_no_question, find_models, find_parent, find_suffix, list_names
+from howsure.rows.model_columns import build_no_question, find_models, find_parent, list_names
 from howsure.rows.sql import (
     ROW,
     number_rows,
@@ -76,10 +76,11 @@ def find_shape(
         return options.map.shape, _list_melted(rows, matched, options.map.shape, where)
     numbers = _choose_numbers(rows, matched, where)
     repeats = _find_repeats(rows, matched)
-    if ("question" in columns and repeats and "generation" not in columns) and (
-        numbers != "score" or _are_runs_beside_mean(rows, matched, repeats, where)
-    ):
-        columns.pop("score", None)
+    if "question" in columns and repeats and "generation" not in columns and matched.reasons.get("score") != NAMED:
+        if numbers == "score":
+            what = f"{list_names(repeats)} may be runs, and {matched.first('score')!r} another score or their mean"
+            remedy = f"say which are the scores: --shape repeats, or --columns score={matched.first('score')}"
+            raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
         return "repeats", repeats
     if "question" in columns and numbers:
         _refuse_points(rows, matched, where, options)
@@ -108,7 +109,7 @@ def _choose_numbers(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
         When right answers are counted and nothing says of how many, or when both readings are possible.
     """
     columns = matched.columns
-    named = {name for name in columns if matched.reasons[name] == "you named it"}
+    named = {name for name in columns if matched.reasons[name] == NAMED}
     remaining = _decide_numbers(rows, matched, where, named)
     for name in {"score", "mean", "count", "right", "total"} - set(_NUMBER_NAMES[remaining]):
         columns.pop(name, None)
@@ -210,24 +211,6 @@ def _find_repeats(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, *, num
     return sorted(repeats[0], key=lambda name: int(name[len(name.rstrip("0123456789")) :]))
 
 
-def _are_runs_beside_mean(
-    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, repeats: Sequence[str], where: str
-) -> bool:
-    """Return whether numbered columns are runs and the column of scores is their mean, in nearly all rows."""
-    score = matched.first("score")
-    if score is None or matched.reasons["score"] == "you named it":
-        return False
-    types = read_column_types(rows)
-    numbers = [parse_number_sql(write_text_sql(name, types))[1] for name in (score, *repeats)]
-    mean = f"({' + '.join(numbers[1:])}) / {len(repeats)}.0"
-    [[share]] = rows.aggregate(f"avg((abs({numbers[0]} - {mean}) <= 0.006)::INT)").fetchall()
-    if share is None or share < 0.95:
-        what = f"{list_names(repeats)} may be runs, and {score!r} is not their mean"
-        remedy = f"say which are the scores: --shape repeats, or --columns score={score}"
-        raise InputError(what, where=where, remedy=remedy, code="repeats", options=("--shape", "repeats"))
-    return True
-
-
 def _list_melted(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, shape: Shape, where: str) -> list[str]:
     """Return the columns of a shape that the user named: all scores that are no names."""
     if shape == "repeats" and (repeats := _find_repeats(rows, matched, numbers=True)):
@@ -239,7 +222,7 @@ def _list_melted(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, shape: 
     names = [name for name in rows.columns if name in names]
     values = describe_columns(rows, names)
     if row_name not in matched.columns and row_name != "question":
-        is_id = "question" in matched.columns and matched.reasons["question"] != "you named it"
+        is_id = "question" in matched.columns and matched.reasons["question"] != NAMED
         matched.columns[row_name] = matched.columns.pop("question") if is_id else (names.pop(0),)
         matched.reasons[row_name] = f"the {'id' if is_id else 'first column'}, as each row is a {row_name}"
     melted = [name for name in names if values[name].is_score]
@@ -260,9 +243,8 @@ def melt(
     types = read_column_types(rows)
     values = describe_columns(rows, melted)
     percent = [name for name in melted if name in options.map.percent or values[name].scale == "percent"]
-    suffix = "" if column_name == "generation" else find_suffix(melted)
     parent = find_parent(melted)
-    names = [name.removeprefix(parent).removesuffix(suffix).strip() or name for name in melted]
+    names = [name.removeprefix(parent).strip() for name in melted]
     if column_name == "generation":
         names = [str(int(name[len(name.rstrip("0123456789")) :] or i)) for i, name in enumerate(melted, 1)]
     if row_name not in columns and row_name == "question":

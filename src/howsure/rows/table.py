@@ -21,7 +21,7 @@ from howsure import notes
 from howsure.errors import InputError, UnknownNameError, first_line
 from howsure.notes import Note
 from howsure.rows import to_cells
-from howsure.rows.columns import MatchedColumns, TableOptions, find_columns
+from howsure.rows.columns import NAMED, MatchedColumns, TableOptions, find_columns
 from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, write_map
 from howsure.rows.model_columns import list_names
@@ -67,7 +67,8 @@ _PROMPT_NAME = 20
 _SMALL = 1 << 23
 #: Largest number of characters of an example.
 _MAX_EXAMPLE = 40
-#: Columns with the text of a question that has an id.
+#: Columns with the text of a question; and those of them that stand beside its id.
+_TEXTS_OF_QUESTION = frozenset({"input", "question", "problem", "query", "prompt"})
 _TEXTS_OF_ID = frozenset({"question", "questiontext", "problem", "prompt"})
 #: Columns that every table has after it is read, so a dimension cannot have one of these names.
 _RESERVED = frozenset({*_NAMES, "score", "n", "total", "total_sq", "cluster"})
@@ -118,7 +119,7 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     InputError
         When the table has no declared shape, or a row cannot be used.
     """
-    rows = _apply_map(_flatten(_unnest(rows, options.map, where)), options.map, where)
+    rows = _apply_map(_flatten(rows), options.map, where)
     options, scorer = _choose_scorer(rows, where, options)
     matched = find_columns(rows.columns, where, options)
     _drop_prompt_texts(rows, matched)
@@ -126,8 +127,7 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     _drop_names_of_runs(rows, matched)
     shape, melted = find_shape(rows, matched, where, options)
     if shape == "generations":
-        _take_ids_of_rows(rows, matched, note, where)
-        _refuse_ids_of_rows(rows, matched, where)
+        _check_ids_of_rows(rows, matched, note, where)
     long = melt(rows, shape, melted, matched, options)
     rows, matched = long.rows, long.matched
     if scorer is not None:
@@ -173,51 +173,19 @@ def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -
     return rows
 
 
-def _unnest(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
-    """Return a row per record of columns that hold lists of records, whose fields go before those of the row."""
-    columns = rows.columns
-    for name in table_map.unnest:
-        if name in columns and name != table_map.unnest[0]:
-            what = f"columns {table_map.unnest[0]!r} and {name!r} would make a row of each pair of their records"
-            raise InputError(what, where=where, remedy="write the records of each into a file of its own")
-        kinds = {one: _list_fields(kind) for one, kind in zip(rows.columns, rows.types, strict=True)}
-        if not kinds.get(name):
-            raise InputError(f"column {name!r} has no lists of records", where=where, remedy="unnest: COLUMN of a list")
-        inner = kinds[name]
-        remaining = [quote_name(one) for one in rows.columns if one not in {name, *inner}]
-        rows = rows.project(", ".join([*remaining, f"unnest({quote_name(name)}) AS {quote_name(name)}"]))
-        fields = [f"{quote_name(name)}.{quote_name(field)} AS {quote_name(field)}" for field in inner]
-        rows = rows.project(", ".join([*remaining, *fields]))
-    return rows
-
-
-def _list_fields(kind: Any) -> list[str]:
-    """Return the fields of a column with lists of records; none of another column."""
-    if kind.id != "list" or kind.children[0][1].id != "struct":
-        return []
-    return [str(field) for field, _ in kind.children[0][1].children]
-
-
 def _refuse_lists(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
     """Raise InputError where a column has lists of records with scores, such as the runs of a task, or of scores."""
-    if matched.reasons.get("score") == "you named it":
-        return
     for name, kind in zip(rows.columns, rows.types, strict=True):
-        if (
-            kind.id == "list"
-            and "score" in matched.columns
-            and find_alias("score", [name])
-            and name not in matched.taken
-        ):
-            what = (
-                f"column {name!r} has lists beside the scores in {matched.first('score')!r}, which may be their means"
-            )
+        if kind.id != "list" or name in matched.taken or matched.reasons.get("score") == NAMED:
+            continue
+        if "score" in matched.columns and find_alias("score", [name]):
+            what = f"column {name!r} has lists beside the scores in {matched.first('score')!r}, which may be their mean"
             option = ("--columns", f"score={name}")
             raise InputError(what, where=where, remedy="read the lists", code="lists", options=option)
-        if find_alias("score", _list_fields(kind)) is not None:
+        inner: Any = kind.children[0]
+        if inner[1].id == "struct" and find_alias("score", [str(field) for field, _ in inner[1].children]):
             what = f"column {name!r} has lists of records with scores of their own"
-            remedy = "make each of them a row with the mapping key unnest"
-            raise InputError(what, where=where, remedy=remedy, code="lists", options=write_map(unnest=[name]))
+            raise InputError(what, where=where, remedy="write a row for each of these records", code="lists")
 
 
 def _flatten(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -268,7 +236,7 @@ def _filter_scorer(
 def _drop_prompt_texts(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> None:
     """Remove a prompt from the names that is the text of its question, and no variant of it."""
     prompt, question = matched.first("variant"), matched.first("question")
-    if prompt is None or matched.reasons["variant"] == "you named it" or normalise_name(prompt) != "prompt":
+    if prompt is None or matched.reasons["variant"] == NAMED or normalise_name(prompt) != "prompt":
         return
     if question is None:
         return
@@ -287,7 +255,7 @@ def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) 
     """Remove a column from the generations whose values are names: runs are told apart by numbers only."""
     column = matched.first("generation")
     types = read_column_types(rows)
-    if column is None or matched.reasons["generation"] == "you named it" or types[column] not in {"VARCHAR", "JSON"}:
+    if column is None or matched.reasons["generation"] == NAMED or types[column] not in {"VARCHAR", "JSON"}:
         return
     text = f"lower(trim({write_text_sql(column, types)}))"
     words = "|".join(RUN_WORDS)
@@ -297,44 +265,33 @@ def _drop_names_of_runs(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) 
         del matched.columns["generation"]
 
 
-def _take_ids_of_rows(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, note: Noter, where: str) -> None:
-    """Take the text of the question for its name where each row has an id of its own and the texts repeat."""
+def _check_ids_of_rows(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, note: Noter, where: str) -> None:
+    """Take the text for the question where each row has an id of its own; refuse another id that repeats."""
     question = matched.columns.get("question", ())
-    texts = [
-        name for name in rows.columns if normalise_name(name) in {"input", "question", "problem", "query", "prompt"}
-    ]
-    texts = [name for name in texts if name not in matched.taken]
-    if len(question) != 1 or not texts or matched.reasons["question"] == "you named it":
+    others = [name for name in rows.columns if name not in matched.taken and _may_name_questions(name, question)]
+    if len(question) != 1 or not others or matched.reasons["question"] == NAMED:
         return
-    parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question[0], texts[0]))
-    n_rows, n_ids, n_texts = rows.aggregate(f"count(*), {parts}").fetchall()[0]
-    if n_ids == n_rows > n_texts == 1:
-        what = f"each row has its own {question[0]!r}, and {texts[0]!r} is the same in all"
-        remedy = f"say which one names the question: --columns question={texts[0]} for repeats of one question"
-        option = ("--columns", f"question={question[0]}")
-        raise InputError(what, where=where, remedy=remedy, code="row-ids", options=option)
-    if n_ids == n_rows and 0 < 2 * n_texts <= n_rows:
-        matched.columns["question"] = (texts[0],)
-        matched.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
-        note(Note("row-ids", where, facts={"id": question[0], "column": texts[0]}))
-
-
-def _refuse_ids_of_rows(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
-    """Raise InputError where a column `id` numbers the rows, and another id repeats, such as that of a trace."""
-    question = matched.first("question")
-    if question is None or normalise_name(question) not in {"id", "idx", "index"}:
-        return
-    others = [name for name in rows.columns if normalise_name(name).endswith("id") and name not in matched.taken]
-    if not others or matched.reasons["question"] == "you named it":
-        return
-    parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (question, *others))
+    parts = ", ".join(f"count(DISTINCT {quote_name(name)})" for name in (*question, *others))
     n_rows, n_ids, *n_others = rows.aggregate(f"count(*), {parts}").fetchall()[0]
-    repeated = [name for name, n in zip(others, n_others, strict=True) if 1 < n <= n_rows / 2]
+    repeated = {name: n for name, n in zip(others, n_others, strict=True) if 0 < n <= n_rows / 2}
     if n_ids == n_rows and repeated:
-        what = f"each row has its own {question!r}, and {repeated[0]!r} repeats"
-        remedy = "say which one names the question"
-        option = ("--columns", f"question={repeated[0]}")
+        name, n = max(repeated.items(), key=lambda one: one[1])
+        if n > 1 and normalise_name(name) in _TEXTS_OF_QUESTION:
+            matched.columns["question"] = (name,)
+            matched.reasons["question"] = f"each row has its own {question[0]}, and these texts repeat"
+            note(Note("row-ids", where, facts={"id": question[0], "column": name}))
+            return
+        what = f"each row has its own {question[0]!r}, and {name!r} repeats"
+        remedy = f"say which one names the question: --columns question={name}, or question={question[0]}"
+        option = ("--columns", f"question={name if n > 1 else question[0]}")
         raise InputError(what, where=where, remedy=remedy, code="row-ids", options=option)
+
+
+def _may_name_questions(name: str, question: Sequence[str]) -> bool:
+    """Return whether a column may name the question beside an id of the row: its text, or another id."""
+    is_number = normalise_name(question[0]) in {"id", "idx", "index"} if question else False
+    key = normalise_name(name)
+    return key in _TEXTS_OF_QUESTION or (is_number and key.endswith("id"))
 
 
 def _name_rows(
@@ -393,7 +350,7 @@ def _note_other_scores(
 ) -> None:
     """Note columns that are called like a score too, where the user named none."""
     score = matched.first("score")
-    if score is None or matched.reasons["score"] == "you named it" or options.scorer is not None:
+    if score is None or matched.reasons["score"] == NAMED or options.scorer is not None:
         return
     aliases = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
     others = [name for name in rows.columns if normalise_name(name) in aliases and name not in matched.taken]
@@ -455,7 +412,7 @@ def _refuse_totals(table: duckdb.DuckDBPyRelation, matched: MatchedColumns, wher
     question = matched.first("question")
     if question is None or normalise_name(question) not in TASK_NAMES | {"test"}:
         return
-    if matched.reasons["question"] == "you named it":
+    if matched.reasons["question"] == NAMED:
         return
     n, n_fractions, n_questions, n_cells = table.aggregate(
         "count(score), count(*) FILTER (score <> floor(score) OR score > 1), count(DISTINCT question), "
