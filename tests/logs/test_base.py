@@ -139,10 +139,10 @@ def test_means_of_questions_and_of_generations_are_both_known(value):
     assert describe([(Q1, 1.0), (Q2, 1.0), (Q2, 0.0)], value) == []
 
 
-def test_only_rows_of_the_benchmark_the_model_and_the_variants_count():
-    others = [Q1._replace(benchmark="c"), Q1._replace(model="n"), Q1._replace(variant="v")]
+def test_only_rows_of_the_benchmark_and_the_variants_count():
+    others = [Q1._replace(benchmark="c"), Q1._replace(variant="v")]
     rows = [(Q1, 1.0), *((key, 0.0) for key in others)]
-    assert describe(rows, 1.0, benchmark="b", model="m", variants=lambda name: name == "default") == []
+    assert describe(rows, 1.0, benchmark="b", variants=lambda name: name == "default") == []
     assert describe(rows, 1.0) == [("log-mean-differs", 0)]
 
 

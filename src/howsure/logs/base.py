@@ -342,21 +342,15 @@ class RowBuilder:
             self._notes[key] = Note(code, n=before.n + n, facts=before.facts)
 
     def expect_mean(
-        self,
-        name: str,
-        value: object,
-        *,
-        benchmark: str = "",
-        model: str = "",
-        variants: Callable[[str], bool] | None = None,
+        self, name: str, value: object, *, benchmark: str = "", variants: Callable[[str], bool] | None = None
     ) -> None:
         """Compare the mean of the rows with a number that the program states, also in percent; called before them.
 
-        `benchmark`, `model` and `variants` say of which rows it is the mean; anything but a number is not compared.
+        `benchmark` and `variants` say of which rows it is the mean; anything but a number is not compared.
         """
         number = None if isinstance(value, str) else parse_number(value)
         if number is not None and not self.options.superseded:
-            self._stated_means.append(_StatedMean(name, number, benchmark, model, variants))
+            self._stated_means.append(_StatedMean(name, number, benchmark, variants))
 
     @property
     def n_stated_means(self) -> int:
@@ -528,10 +522,8 @@ def mark_missing(reason: str) -> RowFields:
 class _StatedMean:
     """A mean that a program states, and the sums of the rows that it is the mean of."""
 
-    def __init__(
-        self, name: str, value: float, benchmark: str, model: str, variants: Callable[[str], bool] | None
-    ) -> None:
-        self._name, self._value, self._benchmark, self._model, self._variants = name, value, benchmark, model, variants
+    def __init__(self, name: str, value: float, benchmark: str, variants: Callable[[str], bool] | None) -> None:
+        self._name, self._value, self._benchmark, self._variants = name, value, benchmark, variants
         #: By question: sum of scores, number of scores, number of missing generations.
         self._sums: dict[str, list[float]] = {}
 
@@ -540,7 +532,6 @@ class _StatedMean:
         if (
             row.status != UNSCORED
             and self._benchmark in ("", row.benchmark)
-            and self._model in ("", row.model)
             and (self._variants is None or self._variants(row.variant))
         ):
             sums = self._sums.setdefault(row.question, [0.0, 0, 0])

@@ -219,30 +219,7 @@ def read_records(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
 
 def read_json_lines(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
     """Yield the record of each line; lines without one are left out and noted, and an error where there is none."""
-    decoder = msgspec.json.Decoder(shape)
-    good, bad, first = 0, 0, ""
-    try:
-        with open_file(path) as file:
-            for number, line in enumerate(file, 1):
-                if line.isspace():
-                    continue
-                try:
-                    record = _decode(decoder, line)
-                except DECODE_ERRORS as error:
-                    bad += 1
-                    first = first or f"line {number}: {_shorten(error)}"
-                    continue
-                good += 1
-                yield record
-    except (OSError, EOFError) as error:
-        if not good:
-            raise _unreadable(path, error) from error
-        note("log-breaks-off", good, file=path.name, why=_shorten(error))
-    if not good:
-        what = f"no record can be read; {first}" if bad else "the file is empty"
-        raise InputError(what, where=str(path), remedy=_REMEDY)
-    if bad:
-        note("log-lines-lost", bad, file=path.name, total=good + bad, example=first)
+    return _decode_parts(path, shape, note, _list_lines(path))
 
 
 def read_json_array(path: Path, shape: type[T], note: AddNote, *, under: str = "") -> Iterator[T]:
@@ -252,24 +229,42 @@ def read_json_array(path: Path, shape: type[T], note: AddNote, *, under: str = "
     an element is found without parsing the element. A file that was written in another way is read as one value. The
     array is the file, or what it has under the key `under`.
     """
+    return _decode_parts(path, shape, note, _split_array(path, b"    " if under else b"  ", under, note))
+
+
+def _list_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the place and the text of each line that is not blank."""
+    with open_file(path) as file:
+        yield from ((f"line {number}: ", line) for number, line in enumerate(file, 1) if not line.isspace())
+
+
+def _decode_parts(
+    path: Path, shape: type[T], note: AddNote, parts: Iterable[tuple[str, bytes | dict[str, Any]]]
+) -> Iterator[T]:
+    """Yield the record of each part, which has its place; raise InputError where none can be read."""
     decoder = msgspec.json.Decoder(shape)
     good, bad, first = 0, 0, ""
-    for part in _split_array(path, b"    " if under else b"  ", under, note):
-        try:
-            record = msgspec.convert(part, shape) if isinstance(part, dict) else decoder.decode(part)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            bad, first = bad + 1, first or _shorten(error)
-            continue
-        good += 1
-        yield record
+    try:
+        for place, part in parts:
+            try:
+                record = msgspec.convert(part, shape) if isinstance(part, dict) else _decode(decoder, part)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                bad, first = bad + 1, first or f"{place}{_shorten(error)}"
+                continue
+            good += 1
+            yield record
+    except (OSError, EOFError) as error:
+        if not good:
+            raise _unreadable(path, error) from error
+        note("log-breaks-off", good, file=path.name, why=_shorten(error))
     if not good:
         what = f"no record can be read; {first or 'there is none'}"
         raise InputError(what, where=str(path), remedy=_REMEDY)
     if bad:
-        note("log-parts-lost", bad, file=path.name, example=first)
+        note("log-records-lost", bad, file=path.name, total=good + bad, example=first)
 
 
-def _split_array(path: Path, indent: bytes, under: str, note: AddNote) -> Iterator[bytes | dict[str, Any]]:
+def _split_array(path: Path, indent: bytes, under: str, note: AddNote) -> Iterator[tuple[str, bytes | dict[str, Any]]]:
     """Yield the text of each element, or the elements themselves where the file has another indentation."""
     start, end = b"[\n" + indent + b"{", b"\n" + indent + b"}"
     if under:
@@ -280,18 +275,18 @@ def _split_array(path: Path, indent: bytes, under: str, note: AddNote) -> Iterat
             rest = file.read(_CHUNK)
             at = rest.find(start)
             if at < 0:
-                yield from _read_array(path, under)
+                yield from (("", record) for record in _read_array(path, under))
                 return
             rest = rest[at + len(start) - len(indent) - 1 :]
             while chunk := file.read(_CHUNK):
                 *parts, rest = (rest + chunk).split(end + b",\n")
-                yield from (part + end for part in parts)
+                yield from (("", part + end) for part in parts)
     except (OSError, EOFError) as error:
         note("log-breaks-off", file=path.name, why=_shorten(error))
     *parts, rest = rest.split(end + b",\n")
-    yield from (part + end for part in parts)
+    yield from (("", part + end) for part in parts)
     last, closed, after = rest.rpartition(end)
-    yield last + end if closed else rest
+    yield "", last + end if closed else rest
     if closed and not after.lstrip().startswith(b"]"):
         note("log-breaks-off", file=path.name, why="behind a record")
 

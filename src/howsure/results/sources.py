@@ -175,7 +175,9 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
     visited: set[Path] = set()
     for i, one in enumerate(each):
         if is_frame(one):
-            candidates.append(_Candidate(None, _open_table_source(one, options), given_at=i))
+            frame = _open_table_source(one, options)
+            frame.given_at = i
+            candidates.append(_Candidate(None, frame, given_at=i))
             continue
         if not isinstance(one, (str, PathLike)):
             check_no_mapping(one)
@@ -195,7 +197,7 @@ def _list_candidates(each: Sequence[object], options: _Options) -> list[_Candida
             if item.place is not None:
                 visited.add(item.path.resolve())
             if item.table is not None:
-                item.table.label = label
+                item.table.label, item.table.given_at = label, i
             candidates.append(item._replace(given_at=i, label=label))
     return candidates
 
@@ -248,6 +250,9 @@ class _Candidate(NamedTuple):
 
 def _construct_sources(candidates: Sequence[_Candidate], options: _Options) -> list[Source]:
     """Return the sources of distinct candidates, whose models at other settings have other labels."""
+    tables: list[Source] = [item.table for item in candidates if item.table is not None]
+    if len(tables) == len(candidates):
+        return tables
     places = [item.path for item in candidates if item.is_folder]
     manifests = {place: _load_manifest(place) for place in places} if len(candidates) > 1 else dict.fromkeys(places)
     candidates = _drop_copies(candidates, manifests, options)

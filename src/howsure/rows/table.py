@@ -123,10 +123,11 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     options, scorer = _choose_scorer(rows, where, options)
     matched = find_columns(rows.columns, where, options)
     _drop_prompt_texts(rows, matched)
-    _refuse_lists(rows, matched, where)
+    if not _is_canonical(rows, matched):
+        _refuse_lists(rows, matched, where)
     _drop_names_of_runs(rows, matched)
     shape, melted = find_shape(rows, matched, where, options)
-    if shape == "generations":
+    if shape == "generations" and not _is_canonical(rows, matched):
         _check_ids_of_rows(rows, matched, note, where)
     long = melt(rows, shape, melted, matched, options)
     rows, matched = long.rows, long.matched
@@ -138,11 +139,18 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     rows, shortened = shorten_whole_numbers(rows, names)
     for column in shortened:
         note(Note("whole-numbers", where, facts={"column": column}))
+    if "model" not in matched.columns and options.is_model_of_file:
+        note(Note("file-names-model", where, facts={"model": options.model}))
     if "model" not in matched.columns and options.model is None:
         remedy = f"the columns are {list_names(rows.columns)}: name it with --columns model=COLUMN, or --model NAME"
         raise InputError("no column for the model", where=where, remedy=remedy, code="no-model")
     layout = _name_rows(rows, matched, shape, where, options, note, long.percent)
     return layout._replace(melted=tuple(melted))
+
+
+def _is_canonical(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> bool:
+    """Return whether each column has one of our names, so that nothing beside them can raise a doubt."""
+    return matched.taken.issuperset(rows.columns)
 
 
 def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
@@ -305,8 +313,6 @@ def _name_rows(
 ) -> TableLayout:
     """Return the rows of a table, a row per score or cell, under our names."""
     columns, types = matched.columns, read_column_types(rows)
-    if options.is_model_of_file and "model" not in columns:
-        note(Note("file-names-model", where, facts={"model": options.model}))
     expressions = {
         "benchmark": quote_text(options.benchmark or name_table(where)),
         "model": quote_text(options.model or ""),
@@ -328,13 +334,13 @@ def _name_rows(
         expressions["generation"] = str(options.generation)
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
     rows, numbers, limits = _write_numbers(rows, matched, shape, where, options, note, checks)
-    _refuse_doubtful_questions(rows, matched, key, where)
+    if not _is_canonical(rows, matched):
+        _check_unread(rows, matched, key, where, options, note)
     if options.texts:
         expressions |= _write_texts_sql(rows, matched, options, types)
     table = rows.project(", ".join([f"{sql} AS {quote_name(name)}" for name, sql in expressions.items()] + numbers))
     if shape == "generations":
         _refuse_totals(table, matched, where)
-        _note_other_scores(rows, matched, where, options, note)
     score = matched.first("score")
     if score is not None and shape != "cells":
         percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
@@ -343,19 +349,6 @@ def _name_rows(
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
     return TableLayout(table, rows, matched, shape, key, tuple(check for check in checks if check.late))
-
-
-def _note_other_scores(
-    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str, options: TableOptions, note: Noter
-) -> None:
-    """Note columns that are called like a score too, where the user named none."""
-    score = matched.first("score")
-    if score is None or matched.reasons["score"] == NAMED or options.scorer is not None:
-        return
-    aliases = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
-    others = [name for name in rows.columns if normalise_name(name) in aliases and name not in matched.taken]
-    if others:
-        note(Note("other-scores", where, facts={"column": score, "others": ", ".join(others), "first": others[0]}))
 
 
 def _write_numbers(
@@ -387,24 +380,34 @@ def _write_numbers(
         read = read_score_column(rows, score, where, options, note)
         checks += read.checks
         limits = read.limits
-        failed = find_failures(rows, matched, read.sql, where, note) if shape == "generations" else ""
+        has_failures = shape == "generations" and not _is_canonical(rows, matched)
+        failed = find_failures(rows, matched, read.sql, where, note) if has_failures else ""
         numbers = [f"{f'CASE WHEN {failed} THEN NULL ELSE {read.sql} END' if failed else read.sql} AS score"]
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
     return rows, numbers, limits
 
 
-def _refuse_doubtful_questions(
-    rows: duckdb.DuckDBPyRelation, matched: MatchedColumns, key: Mapping[str, str], where: str
+def _check_unread(
+    rows: duckdb.DuckDBPyRelation,
+    matched: MatchedColumns,
+    key: Mapping[str, str],
+    where: str,
+    options: TableOptions,
+    note: Noter,
 ) -> None:
-    """Raise InputError where one question has several targets or texts."""
-    if "question" not in matched.columns:
-        return
-    names = {name: key[name] for name in ("benchmark", "question") if name in key}
+    """Refuse a question with several targets or texts; note columns that are called like a score too."""
     free = [name for name in rows.columns if name not in matched.taken]
-    texts = [name for name in free if normalise_name(name) in _TEXTS_OF_ID and "variant" not in matched.columns]
-    for column in (find_alias("target", free), *texts[:1]):
-        if column is not None:
-            refuse_two_targets(rows, names, column, matched, where)
+    if "question" in matched.columns:
+        names = {name: key[name] for name in ("benchmark", "question") if name in key}
+        texts = [name for name in free if normalise_name(name) in _TEXTS_OF_ID and "variant" not in matched.columns]
+        for column in (find_alias("target", free), *texts[:1]):
+            if column is not None:
+                refuse_two_targets(rows, names, column, matched, where)
+    aliases = {normalise_name(alias) for alias in ALIASES["score"]} | METRIC_NAMES
+    others = [name for name in free if normalise_name(name) in aliases]
+    if others and options.scorer is None and matched.reasons.get("score", NAMED) != NAMED:
+        facts = {"column": matched.first("score"), "others": ", ".join(others), "first": others[0]}
+        note(Note("other-scores", where, facts=facts))
 
 
 def _refuse_totals(table: duckdb.DuckDBPyRelation, matched: MatchedColumns, where: str) -> None:
@@ -526,23 +529,6 @@ def _refuse_repeated_wholes(table: duckdb.DuckDBPyRelation, where: str) -> None:
         raise InputError(
             f"{times} scores of {of}, and no column for the question", where=where, remedy=remedy, code="no-question"
         )
-
-
-def suggest_options(read: Callable[[TableOptions, Noter], T], options: TableOptions, note: Noter) -> T:
-    """Return what a function reads with options and a noter; its refusal has all options that the table needs.
-
-    Raises
-    ------
-    InputError
-        What the function raises. Its options are given to it: those are named with which it raises none, and has no
-        doubt about what it read.
-    """
-    try:
-        return read(options, note)
-    except InputError as error:
-        if _has_options(error):
-            error.options = _collect_options(read, options, error)
-        raise
 
 
 def _has_options(error: InputError) -> bool:
@@ -788,7 +774,7 @@ def _name(table: str | Path | FrameLike, name: str | None) -> str:
 
 
 def _group(table: str | Path | FrameLike, options: TableOptions, group: Callable[..., T], where: str, note: Noter) -> T:
-    """Return the groups of a table."""
+    """Return the groups of a table; a refusal has all options that the table needs, with which nothing is in doubt."""
 
     def read(options: TableOptions, note: Noter) -> T:
         if isinstance(table, (str, Path)):
@@ -798,7 +784,12 @@ def _group(table: str | Path | FrameLike, options: TableOptions, group: Callable
 
         return group_frame(table, options, group, where, note)
 
-    return suggest_options(read, options, note)
+    try:
+        return read(options, note)
+    except InputError as error:
+        if _has_options(error):
+            error.options = _collect_options(read, options, error)
+        raise
 
 
 @contextlib.contextmanager
