@@ -5,7 +5,6 @@ JSON is read as one value, as a record per line, or as the records of a large ar
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import hashlib
 import io
@@ -15,7 +14,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -47,18 +46,6 @@ class AddNote(Protocol):
 
 def ignore_note(code: str, n: int = 0, **facts: object) -> None:
     """Drop a note, which another reading of the file gives."""
-
-
-@contextlib.contextmanager
-def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as bytes, unpacked if it is gzip; reading a damaged one raises OSError or EOFError."""
-    with path.open("rb") as file:
-        if file.read(2) != b"\x1f\x8b":
-            file.seek(0)
-            yield file
-            return
-    with open_unpacked(path) as unpacked:
-        yield unpacked
 
 
 def list_zip_members(path: Path) -> list[zipfile.ZipInfo]:
@@ -171,7 +158,7 @@ class FileHead:
     def _read(self, most: int) -> bytes:
         """Return up to `most` first bytes of the file; no bytes if it cannot be read."""
         try:
-            with open_file(self.path) as file:
+            with open_unpacked(self.path) as file:
                 return file.read(most)
         except (OSError, EOFError):
             return b""
@@ -201,7 +188,7 @@ def _find_keys(start: bytes) -> tuple[frozenset[str], bool]:
 def read_json(path: Path, shape: type[T]) -> T:
     """Return the one JSON value of a file; raise InputError where it cannot be read or has another shape."""
     try:
-        with open_file(path) as file:
+        with open_unpacked(path) as file:
             return _decode(msgspec.json.Decoder(shape), file.read())
     except (OSError, EOFError, *DECODE_ERRORS) as error:
         raise _unreadable(path, error) from error
@@ -210,7 +197,7 @@ def read_json(path: Path, shape: type[T]) -> T:
 def read_records(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:
     """Yield the records of a list of JSON objects, or of lines with an object each."""
     try:
-        with open_file(path) as file:
+        with open_unpacked(path) as file:
             is_array = file.read(1) == b"["
     except (OSError, EOFError) as error:
         raise _unreadable(path, error) from error
@@ -234,7 +221,7 @@ def read_json_array(path: Path, shape: type[T], note: AddNote, *, under: str = "
 
 def _list_lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the place and the text of each line that is not blank."""
-    with open_file(path) as file:
+    with open_unpacked(path) as file:
         yield from ((f"line {number}: ", line) for number, line in enumerate(file, 1) if not line.isspace())
 
 
@@ -271,7 +258,7 @@ def _split_array(path: Path, indent: bytes, under: str, note: AddNote) -> Iterat
         start = b'"' + under.encode() + b'": ' + start
     rest = b""
     try:
-        with open_file(path) as file:
+        with open_unpacked(path) as file:
             rest = file.read(_CHUNK)
             at = rest.find(start)
             if at < 0:
@@ -344,7 +331,7 @@ def read_csv(path: Path, note: AddNote) -> list[dict[str, object]]:
     """Return the rows of a comma-separated file; a row that is cut short is left out and noted."""
     limit = csv.field_size_limit(_FIELD_LENGTH)
     try:
-        with open_file(path) as file:
+        with open_unpacked(path) as file:
             text = file.read().decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         names = next(reader, [])
@@ -369,7 +356,7 @@ def hash_file(path: Path) -> str:
     digest = hashlib.sha256()
     try:
         for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
-            with open_file(file) as stream:
+            with open_unpacked(file) as stream:
                 while chunk := stream.read(_CHUNK):
                     digest.update(chunk)
     except (OSError, EOFError) as error:

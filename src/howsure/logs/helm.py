@@ -18,7 +18,7 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import LogInfo, LogReader, LogRow, RowBuilder, RowFields, RowKey, mark_missing
-from howsure.logs.file_formats import AddNote, hash_file, ignore_note, open_file, read_json, read_json_array
+from howsure.logs.file_formats import AddNote, hash_file, ignore_note, read_json, read_json_array
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import (
     Record,
@@ -31,6 +31,7 @@ from howsure.logs.values import (
     list_messages,
     parse_records,
 )
+from howsure.rows.formats import open_unpacked
 from howsure.store.manifest import ModelRecord
 from howsure.store.schema import UNSCORED
 
@@ -208,7 +209,7 @@ def _has_failures(state: Path) -> bool:
     """Return whether any request failed, which HELM scores as an empty answer; searches the bytes, which is fast."""
     rest = b""
     try:
-        with open_file(state) as file:
+        with open_unpacked(state) as file:
             while chunk := file.read(_CHUNK):
                 if _FAILED.search(rest + chunk):
                     return True

@@ -28,10 +28,10 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
-from howsure.logs.file_formats import FileHead, decode_json, hash_file, open_file, read_csv, read_json, read_records
+from howsure.logs.file_formats import FileHead, decode_json, hash_file, read_csv, read_json, read_records
 from howsure.logs.settings import list_conditions
 from howsure.logs.values import as_mapping, encode_text, get_field, get_text, hash_text, is_list, parse_number
-from howsure.rows.formats import name_table
+from howsure.rows.formats import name_table, open_unpacked
 from howsure.store.manifest import ModelRecord
 from howsure.store.schema import UNSCORED
 
@@ -474,7 +474,7 @@ class _FileReader:
             places = sorted(self._path.parent.glob(f"*{new}"))
         for file in places:
             if file.is_file() and file != self._path:
-                with open_file(file) as stream:
+                with open_unpacked(file) as stream:
                     content = as_mapping(decode_json(stream.read()))
                 if content and (file == place or all(content.get(name) == first.get(name) for name in beside.match)):
                     return content

@@ -249,18 +249,18 @@ def open_unpacked(path: Path) -> io.BufferedReader:
     Reading raises OSError when the gzip is damaged, or expands beyond `FREE_EXPANSION` bytes and `MOST_EXPANSION` times
     its size, which results of evaluations do not.
     """
-    return io.BufferedReader(_FileBytes(path), 1 << 20)
+    file = path.open("rb")
+    is_gzip = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return io.BufferedReader(_GzipBytes(file, path.stat().st_size), 1 << 20) if is_gzip else file
 
 
-class _FileBytes(io.RawIOBase):
-    """The bytes of a file, decompressed if it is gzip."""
+class _GzipBytes(io.RawIOBase):
+    """The bytes that a gzip file of a size holds."""
 
-    def __init__(self, path: Path) -> None:
-        self._raw = path.open("rb")
-        self._is_gzip = self._raw.read(2) == b"\x1f\x8b"
-        self._raw.seek(0)
-        self._file = gzip.GzipFile(fileobj=self._raw) if self._is_gzip else self._raw
-        self._left = max(FREE_EXPANSION, MOST_EXPANSION * path.stat().st_size)
+    def __init__(self, raw: io.BufferedReader, size: int) -> None:
+        self._raw, self._file = raw, gzip.GzipFile(fileobj=raw)
+        self._left = max(FREE_EXPANSION, MOST_EXPANSION * size)
 
     def readable(self) -> bool:
         """Return True."""
@@ -273,7 +273,7 @@ class _FileBytes(io.RawIOBase):
         except zlib.error as error:
             raise OSError(f"damaged gzip: {error}") from error
         self._left -= len(data)
-        if self._is_gzip and self._left < 0:
+        if self._left < 0:
             raise OSError(f"it expands to more than {MOST_EXPANSION} times its size; unpack it if you trust it")
         buffer[: len(data)] = data
         return len(data)

@@ -18,8 +18,9 @@ from typing import Annotated, Any, Self, TypeVar
 import msgspec
 
 from howsure.errors import InputError
-from howsure.logs.file_formats import FileHead, open_file, replace_nan
+from howsure.logs.file_formats import FileHead, replace_nan
 from howsure.logs.inspect.zip_file import ZipArchive
+from howsure.rows.formats import open_unpacked
 
 T = TypeVar("T")
 #: Metrics of Inspect that are means of the scores.
@@ -310,7 +311,7 @@ class InspectLog:
     def _read_json(self) -> None:
         """Read a log that is one object."""
         try:
-            with open_file(self.path) as file:
+            with open_unpacked(self.path) as file:
                 self._header_data = file.read()
             self.header = content = decode_record(self._header_data, _JsonLogContent)
         except (OSError, EOFError, ValueError) as error:
