@@ -12,7 +12,6 @@ import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import RowBuilder
-from howsure.logs.file_formats import DECODE_ERRORS
 from howsure.logs.record_functions import Records, Shared
 from howsure.logs.settings import list_decoding
 from howsure.logs.values import Record, as_mapping, encode_text, get_field, get_number, get_text, is_list, list_messages
@@ -105,7 +104,7 @@ def _parse_result(record: Record, build: RowBuilder) -> dict[str, Any] | None:
             "success": record.get("success"),
         },
         "$target": targets[0] if len(targets) == 1 else None,
-        "$messages": _parse_messages(get_text(record, "prompt.raw")) if build.texts else None,
+        "$messages": list_messages(get_text(record, "prompt.raw")) if build.texts else None,
     }
 
 
@@ -121,16 +120,6 @@ def _drop_replays(results: Records, replaying: set[str], build: RowBuilder) -> I
             build.note("log-replayed", 1)
         before.update([output] if output is not None else [])
         yield result
-
-
-def _parse_messages(prompt: str | None) -> tuple[dict[str, str], ...] | None:
-    """Return the messages of a prompt that is a chat written as JSON; another prompt is one message."""
-    if prompt and prompt.lstrip().startswith("["):
-        try:
-            return tuple(msgspec.json.decode(prompt, type=list[dict[str, str]]))
-        except DECODE_ERRORS:
-            pass
-    return list_messages(prompt)
 
 
 def _find_replaying(results: Records) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
 
-from howsure.logs.file_formats import AddNote
+from howsure.logs.file_formats import AddNote, decode_json
 
 #: A record of a log.
 Record: TypeAlias = Mapping[str, Any]
@@ -147,13 +147,18 @@ def format_choice(index: int) -> str:
 
 
 def list_messages(values: object) -> tuple[dict[str, str], ...] | None:
-    """Return chat messages as roles and texts; a text is one message of the user, anything else None.
+    """Return chat messages as roles and texts; another text than a chat is one message of the user, the rest None.
 
     >>> list_messages([{"role": "user", "content": [{"type": "text", "text": "Hello"}]}])
     ({'role': 'user', 'content': 'Hello'},)
+    >>> list_messages('[{"role": "system", "content": "Be brief."}]')
+    ({'role': 'system', 'content': 'Be brief.'},)
     """
     if isinstance(values, str):
-        return ({"role": "user", "content": values},)
+        chat = decode_json(values.encode(errors="replace")) if values.lstrip().startswith("[{") else None
+        if not is_list(chat) or not all(isinstance(turn, Mapping) and "content" in turn for turn in chat):
+            return ({"role": "user", "content": values},)
+        values = chat
     if not is_list(values):
         return None
     messages = []

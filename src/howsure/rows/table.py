@@ -22,7 +22,7 @@ from howsure.errors import InputError, UnknownNameError, first_line
 from howsure.notes import Note
 from howsure.rows import to_cells
 from howsure.rows.columns import NAMED, MatchedColumns, TableOptions, find_columns
-from howsure.rows.formats import is_glob, is_remote, name_row, name_table, open_database, open_rows
+from howsure.rows.formats import find_format, is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, write_map
 from howsure.rows.model_columns import list_names
 from howsure.rows.repeated_keys import refuse_repeats, refuse_two_targets, write_filter
@@ -57,8 +57,8 @@ Noter = Callable[[Note], None]
 _MAX_DEPTH = 4
 #: Names of a row, in the order of the key.
 _NAMES = ("benchmark", "model", "question", "variant", "generation")
-#: Largest number of options that one refusal names together, and notes on a table that may be read wrongly by them.
-_MOST_STEPS, _DOUBTS = 4, {"summary-name"}
+#: Largest number of options that one refusal names together.
+_MOST_STEPS = 4
 #: Largest number of questions called tasks that may be benchmarks.
 _MOST_TASKS = 50
 #: Characters of a prompt on average, below which it is a name of a prompt and no text.
@@ -548,13 +548,13 @@ def _collect_options(
             return ()
         collected += error.options
         codes.append(error.code)
-        options, collected_notes = apply_options(options, error.options), list[Note]()
+        options = apply_options(options, error.options)
         try:
-            read(options, collected_notes.append)
+            read(options, lambda _: None)
         except InputError as refusal:
             error = refusal
         else:
-            return () if any(one.code in _DOUBTS for one in collected_notes) else merge_options(collected)
+            return merge_options(collected)
     return ()
 
 
@@ -707,12 +707,12 @@ def read_cells(
         When the table cannot be read; names the row and the column, or the options that read it.
     """
     group = partial(to_cells.make_cells, generations=generations)
-    where = _name(table, name)
-    cells: list[Cells] = _group(table, _extend(options, columns), group, where, note)
+    where = name or (str(table) if isinstance(table, (str, Path)) else "the frame")
+    cells: list[Cells] = _group(table, columns, options, group, where, note)
     cells = drop_summaries(cells, where, note)
     if pass_at is None:
         return cells
-    passes: list[Cells] = _group(table, _extend(options, columns), partial(group, pass_at=pass_at), where, note)
+    passes: list[Cells] = _group(table, columns, options, partial(group, pass_at=pass_at), where, note)
     of_benchmark = {one.benchmark: one for one in passes}
     return [of_benchmark[one.benchmark].select(one.models, one.questions) for one in cells]
 
@@ -727,9 +727,9 @@ def read_runs(
     note: Noter = notes.warn,
 ) -> dict[str, dict[str, Cells]]:
     """Read the cells of each run by benchmark and the number or name of its generation; parameters of `read_cells`."""
-    where = _name(table, name)
+    where = name or (str(table) if isinstance(table, (str, Path)) else "the frame")
     group = partial(to_cells.make_runs, generations=generations)
-    runs: dict[str, dict[str, Cells]] = _group(table, _extend(options, columns), group, where, note)
+    runs: dict[str, dict[str, Cells]] = _group(table, columns, options, group, where, note)
     return {
         benchmark: {number: drop_summaries([run], where, note)[0] for number, run in each.items()}
         for benchmark, each in runs.items()
@@ -755,26 +755,25 @@ def read_cubes(
     dimensions
         Columns with the values of the variants.
     """
-    options = replace(_extend(options, columns), dimensions=tuple(dimensions), by_variant=True)
+    options = replace(options or TableOptions(), dimensions=tuple(dimensions), by_variant=True)
     group = partial(to_cells.make_cubes, generations=generations)
-    where = _name(table, name)
-    cubes: list[Cube] = _group(table, options, group, where, note)
+    where = name or (str(table) if isinstance(table, (str, Path)) else "the frame")
+    cubes: list[Cube] = _group(table, columns, options, group, where, note)
     return drop_summaries(cubes, where, note)
 
 
-def _extend(options: TableOptions | None, columns: Mapping[str, str | Sequence[str]] | None) -> TableOptions:
-    """Return the options with further columns."""
+def _group(
+    table: str | Path | FrameLike,
+    columns: Mapping[str, str | Sequence[str]] | None,
+    options: TableOptions | None,
+    group: Callable[..., T],
+    where: str,
+    note: Noter,
+) -> T:
+    """Return the groups of a table; a refusal has all options that the table needs."""
     options = options or TableOptions()
-    return replace(options, map=options.map.with_columns(columns or {}))
-
-
-def _name(table: str | Path | FrameLike, name: str | None) -> str:
-    """Return what messages call a table."""
-    return name or (str(table) if isinstance(table, (str, Path)) else "the frame")
-
-
-def _group(table: str | Path | FrameLike, options: TableOptions, group: Callable[..., T], where: str, note: Noter) -> T:
-    """Return the groups of a table; a refusal has all options that the table needs, with which nothing is in doubt."""
+    if columns:
+        options = replace(options, map=options.map.with_columns(columns))
 
     def read(options: TableOptions, note: Noter) -> T:
         if isinstance(table, (str, Path)):
@@ -826,7 +825,7 @@ def _keep_small(
     connection: duckdb.DuckDBPyConnection, rows: duckdb.DuckDBPyRelation, where: str
 ) -> duckdb.DuckDBPyRelation:
     """Return the rows of a small file in memory, so that each question to them does not read the file again."""
-    if is_remote(where) or is_glob(where) or Path(where).stat().st_size > _SMALL:
+    if is_remote(where) or is_glob(where) or find_format(where) == "csv" or Path(where).stat().st_size > _SMALL:
         return rows
     rows.query("opened", "CREATE OR REPLACE TEMP TABLE small_table AS SELECT * FROM opened")
     return connection.table("small_table")

@@ -13,7 +13,7 @@ of `--columns` is a line: `doc.subject`, `doc_id`, `prompt_hash`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -188,13 +188,8 @@ def _parse_choices(requests: Sequence[Any]) -> tuple[str, ...]:
 
 def _parse_messages(context: Any) -> tuple[dict[str, str], ...] | None:
     """Return chat messages, which are logged as JSON within a list or a text; another text is one user message."""
-    if isinstance(context, list) and len(context) == 1:
-        context = context[0]
-    if not isinstance(context, str):
-        return None
-    chat = decode_json(context.encode()) if context.startswith("[{") else None
-    is_chat = isinstance(chat, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in chat)
-    return list_messages(chat if is_chat else context)
+    context = context[0] if isinstance(context, list) and len(context) == 1 else context
+    return list_messages(context) if isinstance(context, str) else None
 
 
 def most_likely_choice(line: Line, requests: Sequence[Sequence[object]], metric: str) -> str | None:
