@@ -5,6 +5,7 @@ JSON is read as one value, as a record per line, or as the records of a large ar
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -192,6 +193,15 @@ def read_json(path: Path, shape: type[T]) -> T:
             return _decode(msgspec.json.Decoder(shape), file.read())
     except (OSError, EOFError, *DECODE_ERRORS) as error:
         raise _unreadable(path, error) from error
+
+
+def read_totals(files: Iterable[Path], keys: frozenset[str], shape: type[T]) -> Iterator[tuple[Path, T]]:
+    """Yield each JSON object with these keys, such as the totals of a run, without those that cannot be read."""
+    for file in files:
+        head = FileHead(file)
+        if ".jsonl" not in file.suffixes and head.kind == "json" and head.keys >= keys:
+            with contextlib.suppress(InputError):
+                yield file, read_json(file, shape)
 
 
 def read_records(path: Path, shape: type[T], note: AddNote) -> Iterator[T]:

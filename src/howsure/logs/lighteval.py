@@ -12,7 +12,6 @@ The record of `--columns` is a row: `doc.id`, `doc.specific.subject`.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,9 +22,18 @@ import msgspec
 from howsure.errors import InputError
 from howsure.logs.base import LogInfo, LogReader, LogRow, ReadOptions, RowBuilder, RowFields, RowKey
 from howsure.logs.completions import CompletionRows
-from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_json
+from howsure.logs.file_formats import AddNote, FileHead, ignore_note, read_totals
 from howsure.logs.settings import list_conditions
-from howsure.logs.values import as_mapping, format_choice, get_field, get_text, hash_text, list_messages, parse_score
+from howsure.logs.values import (
+    as_mapping,
+    format_choice,
+    format_file_time,
+    get_field,
+    get_text,
+    hash_text,
+    list_messages,
+    parse_score,
+)
 from howsure.store.manifest import ModelRecord
 
 if TYPE_CHECKING:
@@ -84,7 +92,7 @@ class LightevalReader(LogReader):
             models={run.model: model},
             benchmarks={run.benchmark: run.source},
             scorers=tuple(_list_scorers(first)),
-            created=run.date.partition("T")[0] + "T" + run.date.partition("T")[2].replace("-", ":") if run.date else "",
+            created=format_file_time(run.date),
             conditions=list_conditions(
                 general.get("model_config"), without=["model_name", "generation_parameters*", "model_parallel*"]
             ),
@@ -249,7 +257,8 @@ def _find_run(path: Path, note: AddNote) -> _LightevalRun:
     if task is None and match is None:
         note("log-names-benchmark", benchmark=path.stem)
     task = task or (match["task"] if match else path.stem)
-    candidates = [pair for pair in _read_totals(path) if task in _list_tasks(pair[1])]
+    files = [file for folder in _list_folders(path) for file in sorted(folder.glob("*.json"))]
+    candidates = [pair for pair in read_totals(files, _TOTALS_KEYS, dict[str, Any]) if task in _list_tasks(pair[1])]
     candidates = [pair for pair in candidates if date and date in pair[0].name] or candidates
     results, totals = candidates[0] if len({_find_model(totals) for _, totals in candidates}) == 1 else (None, {})
     if len(candidates) > 1:
@@ -271,16 +280,6 @@ def _list_folders(path: Path) -> Iterator[Path]:
         if above.name == "details":
             yield above.parent / "results" / path.parent.parent.relative_to(above)
             return
-
-
-def _read_totals(path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield every results json that may be its own, without damaged ones and those of other programs."""
-    for folder in _list_folders(path):
-        for file in sorted(folder.glob("*.json")):
-            head = FileHead(file)
-            if head.kind == "json" and head.keys >= _TOTALS_KEYS:
-                with contextlib.suppress(InputError):
-                    yield file, read_json(file, dict[str, Any])
 
 
 def _list_tasks(totals: Mapping[str, Any]) -> set[str]:

@@ -146,6 +146,16 @@ def format_choice(index: int) -> str:
     return chr(ord("A") + index) if index < 26 else str(index)
 
 
+def format_file_time(text: str) -> str:
+    """Return a time in the name of a file as ISO 8601; empty where it has no clock.
+
+    >>> format_file_time("2026-01-02T03-04-05"), format_file_time("2026-01-02")
+    ('2026-01-02T03:04:05', '')
+    """
+    day, _, clock = text.partition("T")
+    return f"{day}T{clock.replace('-', ':')}" if clock else ""
+
+
 def list_messages(values: object) -> tuple[dict[str, str], ...] | None:
     """Return chat messages as roles and texts; another text than a chat is one message of the user, the rest None.
 

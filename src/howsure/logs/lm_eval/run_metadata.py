@@ -5,19 +5,17 @@ A samples file names neither its task nor its model; its name has the task and t
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from howsure.errors import InputError
-from howsure.logs.file_formats import AddNote, FileHead, read_json
+from howsure.logs.file_formats import AddNote, read_totals
 from howsure.logs.settings import DECODING, list_conditions
-from howsure.logs.values import as_mapping, get_field, hash_text
+from howsure.logs.values import as_mapping, format_file_time, get_field, hash_text
 
 #: Keys of a results json; that of lighteval has no configs.
 TOTALS_KEYS = frozenset({"results", "configs"})
@@ -164,8 +162,7 @@ class LmEvalRun(msgspec.Struct, frozen=True, kw_only=True):
         """When the run was started, as ISO 8601; empty where it is not stated."""
         if self.totals and isinstance(self.totals.date, (int, float)) and 0 < self.totals.date < 1e11:
             return datetime.fromtimestamp(self.totals.date, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        day, _, clock = self.date.partition("T")
-        return f"{day}T{clock.replace('-', ':')}" if clock else ""
+        return format_file_time(self.date)
 
     def identify(self, digest: str) -> str:
         """Return a hash of what identifies the run, since the harness makes no id; `digest` is that of the file."""
@@ -176,7 +173,8 @@ def find_run(path: Path, note: AddNote) -> LmEvalRun:
     """Return the run of a samples file, by its name and the results json beside it; what has to be guessed is noted."""
     match = _FILE_NAME.fullmatch(path.name)
     task, date = (match["task"], match["date"]) if match else ("", "")
-    for totals in _read_totals(path.parent, f"*{date}.json*") if match else ():
+    files = sorted(path.parent.glob(f"*{date}.json*")) if match else []
+    for _, totals in read_totals(files, TOTALS_KEYS, Totals):
         if task in totals.configs or task in totals.results:
             return LmEvalRun(task=task, model=totals.find_model(path, note), totals=totals, date=date)
     task = task or path.name.removesuffix(".gz").removesuffix(".jsonl").removeprefix("samples_")
@@ -184,15 +182,6 @@ def find_run(path: Path, note: AddNote) -> LmEvalRun:
     names = f"the benchmark {task!r} is the file's name, the model {model!r} its folder's"
     note("log-metadata", what=f"no results json of it lies beside it: {names}")
     return LmEvalRun(task=task, model=model, date=date)
-
-
-def _read_totals(folder: Path, pattern: str) -> Iterator[Totals]:
-    """Yield every results json of a folder, without damaged ones and those of other programs."""
-    for file in sorted(folder.glob(pattern)):
-        head = FileHead(file)
-        if ".jsonl" not in file.suffixes and head.kind == "json" and head.keys >= TOTALS_KEYS:
-            with contextlib.suppress(InputError):
-                yield read_json(file, Totals)
 
 
 def _list(value: Any) -> list[Any]:
