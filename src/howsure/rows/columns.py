@@ -40,8 +40,6 @@ class TableOptions:
     """Model of rows without a column for it; None refuses such a table."""
     is_model_of_file: bool = False
     """Whether that model is the name of the file, which a note says."""
-    generation: int | None = None
-    """Number of the run that the file is."""
     scorer: str | None = None
     """Which of several scores is read."""
     scale: float | None = None

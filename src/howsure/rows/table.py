@@ -330,8 +330,6 @@ def _name_rows(
     ]
     if "generation" in columns and len(columns["generation"]) == 1:
         expressions["generation"] = _write_generation_sql(rows, columns["generation"][0], types)
-    elif "generation" not in columns and options.generation is not None:
-        expressions["generation"] = str(options.generation)
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
     rows, numbers, limits = _write_numbers(rows, matched, shape, where, options, note, checks)
     if not _is_canonical(rows, matched):
