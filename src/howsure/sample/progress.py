@@ -1,12 +1,12 @@
-"""Display the progress of a run: a table on a terminal, plain lines elsewhere, or JSON lines for a program."""
+"""Display the progress of a run: bars on a terminal, plain lines elsewhere, or JSON lines for a program."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self, TextIO, cast
+from collections.abc import Callable
+from typing import Any, Self, TextIO, cast
 
 import msgspec
 
@@ -14,21 +14,9 @@ from howsure.errors import first_line
 from howsure.sample.prices import PICO_PER_DOLLAR, format_dollars
 from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, RecentRate, Snapshot
 
-if TYPE_CHECKING:
-    from rich.console import Group
 
-
-#: The table's columns; the last one is the note.
-HEADINGS = ("model", "benchmark", "done", "score", "failed", "per s", "left", "cost", "tokens", "in flight", "")
-#: Columns that are omitted on a narrow terminal, in this order; after that "done" is replaced by shorter forms.
-DROPPED_COLUMNS = ("in flight", "tokens", "per s", "", "done", "cost", "left", "failed", "of")
-#: The shorter form that replaces a column.
-SHORTER_FORMS = {"done": "of", "of": "%"}
-#: Characters of a label that are shown before columns are omitted, the fewest that are ever shown, and the number of
-#: failures that are displayed.
-LABEL_WIDTH, MIN_LABEL_WIDTH, MOST_FAILURES = 20, 12, 5
-
-Row = dict[str, str]
+#: What a plain line says of the half-width; bars have no room for it.
+NEW_QUESTIONS = " (new questions, 95 %)"
 
 
 class LastingStream:
@@ -90,83 +78,48 @@ class LastingStream:
             self.failure = first_line(error.strerror or str(error))
 
 
-def _build_row(model: ModelProgress, seconds: float) -> Row:
-    """Return the row of one model, by heading."""
-    n_arrived, rate = model.there + model.done, model.per_second(seconds)
-    left = model.seconds_left(seconds)
-    if n_arrived >= model.wanted:
-        share = "100%"
-    else:
-        # The share is rounded down, so that "100%" means that all generations have arrived.
-        share = (
-            "all tried"
-            if n_arrived + model.failed >= model.wanted
-            else f"{math.floor(100 * n_arrived / model.wanted)}%"
-        )
-    score = "" if math.isnan(model.mean) else f"{model.mean:.4f}"
-    if not math.isnan(model.low):
-        score += f" ± {(model.high - model.low) / 2:.4f}"
-    return {
-        "model": model.label,
-        "benchmark": model.benchmark,
-        "done": f"{n_arrived:,}/{model.wanted:,} {share}",
-        "of": f"{share} of {_abbreviate(model.wanted) or 0}",
-        "%": share,
-        "score": score,
-        "failed": f"{model.failed:,}" if model.failed else "",
-        "per s": "" if not model.missing or not rate else f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}",
-        "left": "" if not model.missing else "?" if math.isnan(left) else "≤ " * model.may_stop + format_duration(left),
-        "cost": "" if not model.cost else format_dollars(model.cost),
-        "tokens": _abbreviate(model.tokens),
-        "in flight": f"{model.in_flight}/{model.window}" if model.window and model.missing else "",
-        "": model.note,
-    }
+def _describe(model: ModelProgress, seconds: float) -> str:
+    """Return what is shown beside the label of a model."""
+    n_arrived, rate, left = model.there + model.done, model.per_second(seconds), model.seconds_left(seconds)
+    # The share is rounded down, so that "100%" means that all generations have arrived.
+    share = f"{math.floor(100 * n_arrived / model.wanted)}%" if model.wanted else "100%"
+    if n_arrived < model.wanted <= n_arrived + model.failed:
+        share = "all tried"
+    interval = "" if math.isnan(model.low) else f" ± {(model.high - model.low) / 2:.4f}{NEW_QUESTIONS}"
+    parts = [
+        f"{n_arrived:,}/{model.wanted:,} {share}",
+        "" if math.isnan(model.mean) else f"score {model.mean:.4f}{interval}",
+        f"{model.failed:,} failed" if model.failed else "",
+        f"{rate:,.0f} per s" if rate >= 10 else f"{rate:.1f} per s" if rate else "",
+        "" if math.isnan(left) else f"{'at most ' * model.may_stop}{format_duration(left)} left",
+        format_dollars(model.cost) if model.cost else "",
+        _clean(model.note),
+        f"({_clean(model.trouble)})" if model.trouble else "",
+    ]
+    if not model.missing:
+        parts[3] = parts[4] = ""
+    return "  ".join(part for part in parts if part)
 
 
-def _build_total(snapshot: Snapshot) -> Row:
-    """Return the row of all models together; the remaining time is that of the slowest."""
+def _sum_up(snapshot: Snapshot) -> str:
+    """Return the line of all models together; the remaining time is that of the slowest."""
     models, seconds = snapshot.models, snapshot.seconds
-    priced = [model.cost for model in models if model.cost is not None]
-    left = [model.seconds_left(seconds) for model in models]
-    row = _build_row(
-        ModelProgress(
-            label=_count_models(models),
-            wanted=sum(model.wanted for model in models),
-            there=sum(model.there for model in models),
-            done=sum(model.done for model in models),
-            failed=sum(model.failed for model in models),
-            tokens=sum(model.tokens for model in models),
-            rate=sum(model.per_second(seconds) for model in models if model.missing),
-            cost=sum(priced) if any(priced) else None,
-            is_over=not any(model.missing for model in models),
-        ),
-        seconds,
-    )
-    if any(priced) and len(priced) < len(models):
-        row["cost"] = f"≥ {row['cost']}"
-    if row["left"]:
-        at_most = "≤ " * any(model.may_stop for model in models if model.missing)
-        row["left"] = "?" if any(map(math.isnan, left)) else at_most + format_duration(max(left))
-    return row
-
-
-def _count_models(models: Sequence[ModelProgress]) -> str:
-    """Return the numbers of models and benchmarks."""
-    n_models, n_benchmarks = (len(set(names)) for names in zip(*((m.label, m.benchmark) for m in models), strict=True))
-    name = f"{n_models} model{'s' * (n_models > 1)}"
-    return name if n_benchmarks == 1 else f"{name}, {n_benchmarks} benchmarks"
-
-
-def _abbreviate(count: int) -> str:
-    """Return a count in about three digits; "" for 0.
-
-    >>> _abbreviate(999), _abbreviate(12345), _abbreviate(2500000), _abbreviate(12345678901234)
-    ('999', '12.3k', '2.5M', '12,346G')
-    """
-    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= size:
-            return f"{count / size:,.0f}{unit}" if count >= 1000 * size else f"{count / size:.3g}{unit}"
-    return str(count or "")
+    names = [
+        len({name for name in each if name}) for each in ([m.label for m in models], [m.benchmark for m in models])
+    ]
+    label = f"{names[0]} model{'s' * (names[0] > 1)}" + (f", {names[1]} benchmarks" if names[1] > 1 else "")
+    arrived, wanted = sum(m.there + m.done for m in models), sum(m.wanted for m in models)
+    failed, costs = sum(m.failed for m in models), [m.cost for m in models if m.cost is not None]
+    left = max((m.seconds_left(seconds) for m in models), default=0.0)
+    at_least = "at least " * (len(costs) < len(models))
+    parts = [
+        label,
+        f"{arrived:,}/{wanted:,} {math.floor(100 * arrived / max(wanted, 1))}%",
+        f"{failed:,} failed" if failed else "",
+        f"at most {format_duration(left)} left" if left > 0 else "",
+        f"{at_least}{format_dollars(sum(costs))}" if any(costs) else "",
+    ]
+    return "  ".join(part for part in parts if part)
 
 
 def format_duration(seconds: float) -> str:
@@ -193,92 +146,15 @@ def format_lines(snapshot: Snapshot) -> str:
     >>> print(format_lines(Snapshot(seconds=10, models=(ModelProgress(label="m", wanted=100, done=50, mean=0.5),))))
     m  50/100 50%  score 0.5000  5.0 per s  10s left
     """
-    rows = [(_build_row(model, snapshot.seconds), _clean(model.trouble)) for model in snapshot.models]
-    if snapshot.final and len(rows) > 1:
-        rows.append((_build_total(snapshot), ""))
-    lines = []
-    for row, trouble in rows:
-        left = row["left"].replace("≤", "at most")
-        parts = [
-            row["model"],
-            row["benchmark"],
-            row["done"],
-            row["score"] and f"score {row['score']}" + " (new questions, 95 %)" * ("±" in row["score"]),
-            row["failed"] and f"{row['failed']} failed",
-            row["per s"] and f"{row['per s']} per s",
-            left and left != "?" and f"{left} left",
-            row["cost"].replace("≥", "at least"),
-            row[""],
-            trouble and f"({trouble})",
-        ]
-        lines.append("  ".join(part for part in parts if part))
-    return "\n".join(lines)
-
-
-def build_table(snapshot: Snapshot, *, width: int = 120, height: int = 40) -> Group:
-    """Return a table for a terminal of this size; less important columns and rows are omitted if they do not fit."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    troubles = list(dict.fromkeys((model.label, _clean(model.trouble)) for model in snapshot.models if model.trouble))
-    several = len(snapshot.models) > 1
-    n_rows = max(1, height - 3 - several - min(len(troubles), MOST_FAILURES + 1))
-    # Models that still run come first.
-    order = sorted(range(len(snapshot.models)), key=lambda i: not snapshot.models[i].missing)
-    rows = [_build_row(snapshot.models[i], snapshot.seconds) for i in sorted(order[:n_rows])]
-    for row in rows:
-        row["benchmark"] = _shorten_label(row["benchmark"], LABEL_WIDTH)
-    total = [_build_total(snapshot)] * several
-    columns, label = _fit_columns([*rows, *total], width)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in columns:
-        table.add_column(
-            "done" if heading in SHORTER_FORMS.values() else heading,
-            justify="left" if heading in {"model", "benchmark", ""} else "right",
-            no_wrap=True,
-        )
-    for row in [*rows, *total]:
-        # Cells are `Text` objects, because a label or an error may contain characters that rich reads as markup.
-        cells = (_shorten_label(row[heading], label) if heading == "model" else row[heading] for heading in columns)
-        table.add_row(*map(Text, cells), style="dim" if total and row is total[0] else "")
-    below = [f"... and {len(snapshot.models) - n_rows} more models"] if len(snapshot.models) > n_rows else []
-    below += [f"{_shorten_label(name, label)}: {trouble}" for name, trouble in troubles[:MOST_FAILURES]]
-    below += [f"... and {len(troubles) - MOST_FAILURES} more with trouble"] if len(troubles) > MOST_FAILURES else []
-    return Group(table, *(Text(text, style="yellow", no_wrap=True, overflow="ellipsis") for text in below))
-
-
-def _fit_columns(rows: list[Row], width: int) -> tuple[list[str], int]:
-    """Return the columns that fit, without empty ones, and the characters that remain for labels."""
-    from rich.cells import cell_len
-
-    widths = {heading: max(cell_len(row[heading]) for row in rows) for heading in (*HEADINGS, *SHORTER_FORMS.values())}
-    columns = [heading for heading in HEADINGS if widths[heading] or heading == "score"]
-    least = min(widths["model"], LABEL_WIDTH)
-    for dropped in (None, *DROPPED_COLUMNS):
-        if dropped in SHORTER_FORMS:
-            columns[columns.index(dropped)] = SHORTER_FORMS[dropped]
-        elif dropped in columns:
-            columns.remove(dropped)
-        others = sum(
-            2 + max(widths[heading], len("done" if heading in SHORTER_FORMS.values() else heading))
-            for heading in columns
-            if heading != "model"
-        )
-        if others + least <= width:
-            break
-    return columns, max(width - others, MIN_LABEL_WIDTH)
-
-
-def _shorten_label(label: str, cells: int) -> str:
-    """Return a label; a long one loses its middle part, because labels often differ at the end."""
-    if len(label) <= cells:
-        return label
-    return label[: cells // 2] + "…" + label[len(label) - (cells - cells // 2 - 1) :]
+    lines = [
+        "  ".join(part for part in (model.label, model.benchmark, _describe(model, snapshot.seconds)) if part)
+        for model in snapshot.models
+    ]
+    return "\n".join([*lines, _sum_up(snapshot)] if snapshot.final and len(lines) > 1 else lines)
 
 
 class Progress:
-    """Display snapshots: a table on a terminal, else plain lines, at most once in `every` seconds.
+    """Display snapshots: bars on a terminal, else plain lines, at most once in `every` seconds.
 
     Plain lines show the models that have changed; those of the last snapshot (`final`) show all models, unless these
     are the lines above. The object is a context manager.
@@ -299,29 +175,43 @@ class Progress:
         self._last_states: dict[tuple[str, str], tuple[object, ...]] = {}
         self._last_lines: list[str] = []
         self._recent_rate = RecentRate()
-        self._table: Any = None
+        self._bars: Any = None
+        self._tasks: dict[tuple[str, str], Any] = {}
 
     def __enter__(self) -> Self:
         if self.live:
             from rich.console import Console
-            from rich.live import Live
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bars
+            from rich.table import Column
 
+            # Labels and errors may contain characters that rich reads as markup.
+            one_line: Any = {"no_wrap": True, "overflow": "ellipsis"}
+            label = TextColumn("{task.description}", markup=False, table_column=Column(**one_line))
+            text = TextColumn("{task.fields[text]}", markup=False, table_column=Column(**one_line, ratio=1))
             console = Console(file=cast("TextIO", self.stream), force_terminal=True)
-            self._table = Live(console=console, auto_refresh=False, redirect_stdout=False)
-            self._table.start()
+            columns = label, BarColumn(10), text
+            self._bars = Bars(*columns, console=console, auto_refresh=False, redirect_stdout=False, expand=True)
+            self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._table is not None:
-            self._table.stop()
-            self._table = None
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Display a snapshot, unless the last one was displayed just now."""
         snapshot = self._recent_rate.add_rates(snapshot)
-        if self._table is not None:
-            size = self._table.console.size
-            self._table.update(build_table(snapshot, width=size.width, height=size.height), refresh=True)
+        if self._bars is not None:
+            for model in snapshot.models:
+                key = model.label, model.benchmark
+                if key not in self._tasks:
+                    self._tasks[key] = self._bars.add_task("  ".join(filter(None, key)), text="")
+                text = _describe(model, snapshot.seconds).replace(NEW_QUESTIONS, "")
+                n_done = model.there + model.done
+                self._bars.update(self._tasks[key], total=model.wanted, completed=n_done, text=text)
+            self._bars.refresh()
             return
         now = self.clock()
         if snapshot.final or now >= self._next:
