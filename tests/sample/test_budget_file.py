@@ -16,7 +16,6 @@ from helpers.endpoint import Faults, serve
 
 from howsure.benchmarks import load
 from howsure.errors import InputError, StoreError
-from howsure.sample import concurrency
 from howsure.sample import session as run_session
 from howsure.sample.budget import SPENT_FILE, Budget, Spending, SpendingFile, load_spending
 from howsure.sample.experiment import parse_experiment
@@ -52,29 +51,6 @@ def list_bills(server):
         "tokens": sum((10 + 5 * n) * count for n, count in server.asked.items()),
         "cost": sum((10 + 2 * 5 * n) * count for n, count in server.asked.items()) / 1e6,
     }
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_sessions_together_stay_within_a_budget(tmp_path, monkeypatch, budget):
-    """With 512 in flight, of which a third breaks off after it was billed and a tenth is refused."""
-    # All at once, whatever this machine's throughput is.
-    monkeypatch.setattr(concurrency, "SHORT_QUEUE", 1e9)
-    kind, bound = budget.split(": ")
-    faults = Faults({"cut": 0.3, "server": 0.1} if kind == "calls" else {"cut": 0.3}, latency=0.05)
-    with serve(LARGE.questions, faults=faults) as server:
-        first = session(tmp_path / "r", server, budget)
-        sent = len(server.bodies)
-        again = session(tmp_path / "r", server, budget)
-    assert server.most_in_flight > 100
-    assert (first.exit_code, again.exit_code) == (0, 0)
-    assert all(model.spent for model in (*first.models, *again.models))
-    # The last crumbs may be spent by a smaller request, but no session begins anew.
-    assert len(server.bodies) <= sent + 3
-    billed = list_bills(server)
-    assert 0 < billed[kind] <= float(bound)
-    if kind == "calls":
-        assert len(server.bodies) == sent == 700
-        assert load_spending(tmp_path / "r").calls == 700
 
 
 def test_the_account_holds_what_is_in_flight_until_it_is_settled(tmp_path):

@@ -62,22 +62,6 @@ def policy_after(*, sent=0, succeeded=0, failed=0, reason="server", status=500):
     return policy, clock, pending
 
 
-@pytest.mark.parametrize(
-    ("succeeded", "reason", "status", "seconds"),
-    [
-        (0, "connection", None, 30.0),  # it never answered
-        (0, "rate_limit", 429, 300.0),  # it exists, and is busy
-        (1, "connection", None, 300.0),  # it worked before
-    ],
-)
-def test_a_model_is_given_up_after_so_many_seconds_without_success(succeeded, reason, status, seconds):
-    policy, clock, _ = policy_after(sent=20, succeeded=succeeded, failed=20, reason=reason, status=status)
-    clock.now = seconds - 0.1
-    assert not policy.should_give_up(20)
-    clock.now = seconds
-    assert policy.should_give_up(20)
-
-
 def test_twenty_replies_that_are_no_completions_give_a_model_up():
     """Each may be billed, so that no time is a bound."""
     policy, _, _ = policy_after(sent=20, failed=20, reason="malformed", status=200)
@@ -85,12 +69,6 @@ def test_twenty_replies_that_are_no_completions_give_a_model_up():
     for other in ({"failed": 19}, {"failed": 20, "succeeded": 1}):
         policy, _, _ = policy_after(sent=20, reason="malformed", status=200, **other)
         assert not policy.should_give_up(20)
-
-
-def test_few_failures_never_give_a_model_up():
-    policy, clock, _ = policy_after(sent=19, failed=19)
-    clock.now = 1e6
-    assert not policy.should_give_up(20)
 
 
 def test_a_request_is_exhausted_after_eight_attempts_if_others_succeed():

@@ -20,7 +20,6 @@ from helpers.scripted_model import ScriptedModel, right, sums
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Benchmark, Prompt, Question
 from howsure.errors import HowsureError, HowsureWarning, InputError, StoreError, UnknownNameError
-from howsure.models.client import Endpoint
 from howsure.models.model import Choice, Reply, Settings
 from howsure.sample.experiment import ModelConfig, parse_experiment
 from howsure.sample.run import run
@@ -83,23 +82,6 @@ def test_gsm8k_scores_what_the_server_answered(tmp_path):
         told[sent.question] += sent.right
     assert by_question == told
     assert server.most_in_flight <= 64
-
-
-def test_faults_in_a_fifth_of_all_requests_lose_and_double_nothing(tmp_path):
-    kinds = ("rate_limit", "server", "hang", "cut", "reset", "malformed", "shape", "fewer", "empty", "filtered")
-    faults = Faults(dict.fromkeys(kinds, 0.02), retry_after="0.5", most=2)
-    with serve(SMALL.questions, seed=5, faults=faults) as server:
-        outcome = sample(
-            endpoint_experiment(server.base_url, generations=6, model=", temperature: 1"),
-            tmp_path / "r",
-            open_model=lambda entry, _: Endpoint(entry.base_url, entry.name, timeout=1.0),
-        )
-    assert set(server.struck) >= set(kinds) - {"hang"}
-    assert (outcome.done, outcome.failed) == (600, 0)
-    assert_complete(tmp_path / "r", 600)
-    assert sum(r["score"] for r in rows(tmp_path / "r")) == sum(sent.right for sent in server.log)
-    assert {r["status"] for r in rows(tmp_path / "r")} == {"ok", "filtered"}
-    assert max(r["attempts"] for r in rows(tmp_path / "r")) > 1
 
 
 @pytest.mark.parametrize("kind", mark_long(["server", "malformed", "cut", "reset", "shape", "empty"], after=2))

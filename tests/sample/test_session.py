@@ -100,31 +100,6 @@ def test_the_first_request_does_not_hold_up_the_others_for_long(tmp_path):
     assert len(order) == 20
 
 
-@pytest.mark.parametrize(("bound", "replies"), [("calls: 7", 7), ("tokens: 200", 7), ("cost: 0.00020", 6)])
-def test_a_budget_is_kept_over_sessions(tmp_path, bound, replies):
-    # A reply takes 10 + 4 x 5 tokens and 10 x 1 + 20 x 1 millionths of a dollar; at most 156 + 16 + 4 x 10 = 200 ...
-    price = ", max_tokens: 5, price: {prompt: 1, completion: 1}"
-    text = one(model=price, more=f"budget: {{{bound}}}")
-    outcome, requests = scripted(text, tmp_path / "r", billed)
-    assert (outcome.exit_code, outcome.is_complete) == (0, False)
-    assert outcome.models[0].spent
-    said = describe_outcome(outcome, tmp_path / "r")[-1]
-    assert said == f"what arrived is kept in {tmp_path / 'r'}, raise the budget, then run again to continue"
-    kind, most = bound.split(": ")
-    spent = {"calls": len(requests), "tokens": outcome.models[0].tokens, "cost": (outcome.models[0].cost or 0) / 1e12}
-    assert spent[kind] <= float(most)
-    there = len(cells(tmp_path / "r"))
-    again, more = scripted(text, tmp_path / "r", billed)
-    if kind == "calls":
-        assert (len(requests), there) == (replies, 4 * replies)
-        assert more == []
-        assert again.models[0].spent == "7 of 7 calls made"
-    # With more to spend it goes on where it was.
-    outcome, _ = scripted(one(model=price, more="budget: {calls: 1000}"), tmp_path / "r", billed)
-    assert outcome.is_complete
-    assert len(cells(tmp_path / "r")) == 80
-
-
 def test_a_request_is_made_smaller_before_a_budget_ends_a_run(tmp_path):
     # sums asks about 12 characters: at most 128 + 16 + 12 tokens of a prompt; with 4 x 100 of completions 556.
     text = one(model=", max_tokens: 100", more="budget: {tokens: 400}\nconcurrency: 1")

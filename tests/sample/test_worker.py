@@ -17,7 +17,6 @@ from howsure.sample.budget import Budget
 from howsure.sample.model_config import ModelConfig
 from howsure.sample.model_job import ModelJob
 from howsure.sample.resume import find_missing_cells
-from howsure.sample.retry import compute_backoff
 from howsure.sample.worker import Worker
 
 
@@ -108,29 +107,6 @@ def test_every_cell_arrives_once_with_slots_respected():
     there = ran.job.tally.cells("sums", "m")
     assert there.n.tolist() == [[3] * 50]
     assert there.total.tolist() == [[3.0] * 50]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_random_faults_never_lose_nor_double_a_cell(seed):
-    rng = np.random.default_rng(seed)
-
-    def script(request):
-        u = rng.random()
-        if u < 0.3:
-            raise fail(["connection", "timeout", "rate_limit", "server", "malformed", "empty"][int(u * 20)])
-        return right(request, int(rng.integers(1, len(request.generations) + 1)) if u < 0.6 else None)
-
-    ran = Ran(script, questions=40, generations=7, concurrency=5, seed=seed)
-    ran.assert_each_cell_once(40, 7)
-
-
-def test_backoff_is_full_jitter_doubled_to_thirty_seconds():
-    rng = np.random.default_rng(1)
-    for attempts, most in [(1, 0.5), (2, 1), (3, 2), (7, 30), (8, 30), (10_000, 30)]:
-        waits = [compute_backoff(attempts, rng) for _ in range(2000)]
-        assert 0 <= min(waits) < 0.01 * most
-        assert 0.99 * most < max(waits) <= most
-        assert np.mean(waits) == pytest.approx(most / 2, rel=0.05)  # uniform
 
 
 def test_a_request_that_always_fails_is_a_row_after_eight_attempts():
@@ -362,12 +338,6 @@ def test_an_endpoint_that_is_down_ends_within_a_minute_and_leaves_no_rows(questi
     assert len(ran.model.requests) < 20 * questions + 20
 
 
-def test_twenty_failures_at_once_are_no_reason_to_give_up():
-    ran = Ran(times(1, fail("server")), questions=500, concurrency=500)
-    ran.assert_each_cell_once(500, 1)
-    assert ran.job.stopped is None
-
-
 @pytest.mark.parametrize(("minutes", "survives"), [(4, True), (6, False)])
 def test_an_outage_in_the_middle_is_waited_out_for_five_minutes(minutes, survives):
     class Script:
@@ -410,24 +380,6 @@ def test_requests_that_fail_to_the_end_are_rows_and_not_an_outage(bad):
     assert {row.question for row in ran.rows if row.status == "error"} == {f"q{i}" for i in range(41 - bad, 41)}
     assert ran.job.stopped is None
     assert ran.time.now < 400
-
-
-def test_a_limit_per_minute_costs_time_but_no_generation():
-    class Limited:
-        def __init__(self, time):
-            self.time, self.windows = time, Counter()
-
-        def __call__(self, request):
-            window = int(self.time.now // 60)
-            self.windows[window] += 1
-            if self.windows[window] > 20:
-                raise fail("rate_limit")
-            return right(request)
-
-    ran = Ran(Limited, questions=100, concurrency=64)
-    ran.assert_each_cell_once(100, 1)
-    assert ran.job.failed == 0
-    assert 240 <= ran.time.now < 400
 
 
 def test_a_slow_start_is_not_taken_for_an_endpoint_that_is_down():

@@ -1,6 +1,6 @@
 """Limit how fast one model is called: requests in flight, requests per minute and tokens per minute.
 
-- *Token buckets* enforce a rate that the user or the endpoint's headers state, from the first request on. Their burst
+- *Allowances* enforce a rate that the user or the endpoint's headers state, from the first request on. Their burst
   is one second, because the endpoint would reject what was saved up over more seconds.
 - `ThroughputSearch` starts with one request in flight and allows more as long as throughput grows. A local server may
   answer one request at a time, so that of 64 requests 63 wait until they time out; a large endpoint answers hundreds.
@@ -47,14 +47,14 @@ FIRST_TRIAL, LAST_TRIAL = 8, 128
 Rates = tuple[float, float]
 
 
-class TokenBucket:
+class RateAllowance:
     """Allow `rate` per second with a burst of `BURST_SECONDS`; a rate of None allows everything.
 
     Examples
     --------
-    >>> bucket = TokenBucket(122.0)  # per minute: with its burst never more than 122
-    >>> bucket.consume(2, now=0.0)
-    >>> bucket.seconds_until(1, now=0.0)
+    >>> allowance = RateAllowance(122.0)  # per minute: with its burst never more than 122
+    >>> allowance.consume(2, now=0.0)
+    >>> allowance.seconds_until(1, now=0.0)
     0.5
     """
 
@@ -63,7 +63,7 @@ class TokenBucket:
         self._full_at = 0.0
 
     def seconds_until(self, amount: float, now: float) -> float:
-        """Return the seconds until `amount` is allowed; a larger amount than the burst needs a full bucket."""
+        """Return the seconds until `amount` is allowed; a larger amount than the burst needs a full one."""
         return 0.0 if self.rate is None else self._full_at - max(0.0, BURST_SECONDS - amount / self.rate) - now
 
     def consume(self, amount: float, now: float) -> None:
@@ -249,7 +249,7 @@ class RateLimiter:
         self._search = None if timeout is None else ThroughputSearch(max_in_flight, timeout=timeout)
         self._window = self._window_before = float(max_in_flight)
         self._user_limits, self._reported = RateLimits(requests_per_minute, tokens_per_minute), RateLimits()
-        self._requests, self._tokens = TokenBucket(requests_per_minute), TokenBucket(tokens_per_minute)
+        self._requests, self._tokens = RateAllowance(requests_per_minute), RateAllowance(tokens_per_minute)
         self._rejected: deque[int] = deque(maxlen=MANY)  # numbers of the last requests that were rejected
         self._congested_at, self._recovered, self._calm = 0, RECOVERY_SUCCESSES, 0
         self._hold_until, self._n_holds = 0.0, 0
@@ -332,14 +332,14 @@ class RateLimiter:
             self._admit_waiting()
 
     def _seconds_until(self, tokens: int) -> float:
-        """Return the seconds until the buckets and the delay after a rejection allow a request with these tokens."""
+        """Return the seconds until the rates and the delay after a rejection allow a request with these tokens."""
         if self._requests.rate is self._tokens.rate is None and not self._hold_until:
             return 0.0
         now = self.clock()
         if self._hold_until <= now:
             self._hold_until = 0.0
-        buckets = self._requests.seconds_until(1, now), self._tokens.seconds_until(tokens, now)
-        return max(*buckets, self._hold_until - now)
+        waits = self._requests.seconds_until(1, now), self._tokens.seconds_until(tokens, now)
+        return max(*waits, self._hold_until - now)
 
     def _admit(self, tokens: int) -> Permit:
         """Count one more request as sent and return its permit."""
@@ -391,12 +391,12 @@ class RateLimiter:
     def _apply_limits(self, limits: RateLimits) -> None:
         """Apply the limits that the endpoint reported, where they are lower than those of the user."""
         self._reported, user = limits, self._user_limits
-        for bucket, reported, stated in (
+        for allowance, reported, stated in (
             (self._requests, limits.requests, user.requests),
             (self._tokens, limits.tokens, user.tokens),
         ):
             if reported:
-                bucket.set_rate(min(reported, stated or math.inf) / (60 + BURST_SECONDS), self.clock())
+                allowance.set_rate(min(reported, stated or math.inf) / (60 + BURST_SECONDS), self.clock())
 
     def _succeed(self, permit: Permit) -> None:
         """Count a success: it may end a congested period, and it lets the window grow."""
