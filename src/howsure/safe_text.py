@@ -121,7 +121,7 @@ def redact_completion(text: str, key: str) -> str:
     >>> redact_completion("sent: sk-planted-0123456789", "sk-planted-0123456789")
     'sent: ***'
     """
-    return text.replace(key, "***") if key and key in text and is_unsayable(key) else text
+    return redact(text, key) if is_unsayable(key) else text
 
 
 def find_secret_fields(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:

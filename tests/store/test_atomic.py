@@ -70,3 +70,12 @@ def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
     with pytest.raises(StoreError, match=r"its file \.lock is a link"):
         FolderLock(run)
     assert (tmp_path / "mine").read_text() == "notes of the user"
+
+
+def test_a_lock_whose_file_was_removed_still_holds(tmp_path):
+    lock = FolderLock(tmp_path)
+    (tmp_path / ".lock").unlink()
+    with pytest.raises(StoreError, match="writing this run"):
+        FolderLock(tmp_path)
+    lock.release()
+    FolderLock(tmp_path).release()

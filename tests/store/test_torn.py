@@ -40,13 +40,17 @@ def rows(count: int) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("index", ["kept", "lost"])
 @pytest.mark.parametrize("seed", range(8))
-def test_log_with_its_tail_cut_keeps_whole_batches(killed, tmp_path, seed, index):
+def test_log_with_its_tail_cut_is_noticed_and_keeps_whole_batches(killed, tmp_path, seed, index):
     path = Path(shutil.copytree(killed, tmp_path / "run"))
     log = path / "responses.sqlite-wal"
     if index == "lost":
         (path / "responses.sqlite-shm").unlink()
     with log.open("r+b") as file:
-        file.truncate(random.Random(seed).randint(1, log.stat().st_size))
+        file.truncate(random.Random(seed).randint(1, log.stat().st_size - 1))
+    for read_rows in (held, RunFolder):
+        with pytest.raises(StoreError, match="acknowledged are missing"):
+            read_rows(path)
+    (path / ".lock").unlink()
     found = held(path)
     assert len(found) % 20 == 0
     assert found == rows(len(found) // 20)
@@ -55,6 +59,18 @@ def test_log_with_its_tail_cut_keeps_whole_batches(killed, tmp_path, seed, index
             run.append(batch(number))
         run.compact()
     assert held(path) == rows(BATCHES)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_flipped_bit_in_the_log_is_noticed(killed, tmp_path, seed):
+    path = Path(shutil.copytree(killed, tmp_path / "run"))
+    (path / "responses.sqlite-shm").unlink()
+    log, rng = path / "responses.sqlite-wal", random.Random(seed)
+    content = bytearray(log.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    log.write_bytes(content)
+    with pytest.raises(StoreError):
+        held(path)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -14,7 +14,6 @@ from howsure.errors import first_line
 from howsure.sample.prices import PICO_PER_DOLLAR, format_dollars
 from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, RecentRate, Snapshot
 
-
 #: What a plain line says of the half-width; bars have no room for it.
 NEW_QUESTIONS = " (new questions, 95 %)"
 

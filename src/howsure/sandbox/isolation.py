@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,8 @@ _TRIAL_SECONDS = 20
 _SYSTEM_FOLDERS = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store")
 _SYSTEM_FILES = ("/etc/ld.so.cache",)
 _DEVICES = ("null", "zero", "urandom", "random")
+#: Numbers of users that no account has, of which each process of root gets one.
+_FIRST_USER, _N_USERS = 1_000_000_000, 1_000_000
 _GUEST = Path(__file__).with_name("guest_process.py")
 
 
@@ -244,14 +247,21 @@ for name in DEVICES; do : > "$root/dev/$name"; mount --bind "/dev/$name" "$root/
 mount -o remount,bind,ro "$root"
 cd "$root/tmp"
 # chroot needs a capability that setpriv takes away, so it comes first.
-exec chroot "$root" /usr/bin/env -i -C /tmp setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
+exec chroot "$root" /usr/bin/env -i -C /tmp setpriv IDENTITY --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
 """
 
 
 def _build_namespaces(limits: ProcessLimits) -> list[str]:
-    """Return the command of util-linux: namespaces, a root of bind mounts, and no capabilities."""
-    script = _NAMESPACE_SCRIPT.replace("DEVICES", " ".join(_DEVICES))
-    unshare = "unshare --user --map-root-user --mount --net --pid --ipc --uts --fork --kill-child=KILL"
+    """Return the command of util-linux: namespaces, a root of bind mounts, and no capabilities.
+
+    No limit on the number of threads binds root, so that root's processes become another user with a number of its own.
+    """
+    user, identity = "--user --map-root-user", ""
+    if os.geteuid() == 0:
+        number = _FIRST_USER + secrets.randbelow(_N_USERS)
+        user, identity = "", f"--reuid={number} --regid={number} --clear-groups"
+    script = _NAMESPACE_SCRIPT.replace("DEVICES", " ".join(_DEVICES)).replace("IDENTITY", identity)
+    unshare = f"unshare {user} --mount --net --pid --ipc --uts --fork --kill-child=KILL"
     return [
         *("setpriv", "--pdeathsig", "KILL", *unshare.split(), "--propagation", "private"),
         *("sh", "-c", script, "sandbox", "/mnt", str(limits.scratch), *_list_visible(), "--"),

@@ -11,6 +11,8 @@ from pathlib import Path
 from howsure.errors import StoreError, first_line
 
 LOCK = ".lock"
+#: Place in that file of the number of acknowledged blocks, behind the number of the process.
+_COUNT_AT = 32
 #: Errors of a folder or medium that may not be written.
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -53,8 +55,17 @@ class FolderLock:
         except OSError as error:
             why = "its file .lock is a link" if error.errno == errno.ELOOP else error.strerror
             raise StoreError(f"{folder}: {why}; name a folder that can be written") from error
+        self._folder = -1
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The file may be removed, so that the folder is locked too where its file system can do that.
+            self._folder = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if isinstance(error, BlockingIOError):
+                    os.close(self._folder)
+                    raise
         except OSError as error:
             writer = os.read(self._descriptor, 32).decode("ascii", "replace").strip()
             os.close(self._descriptor)
@@ -62,15 +73,25 @@ class FolderLock:
                 raise StoreError(f"{folder}: files cannot be locked ({error.strerror}); use a local folder") from error
             what = f"process {writer or 'unknown'} is writing this run"
             raise StoreError(f"{folder}: {what}; wait for it, or use another folder") from None
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"{os.getpid()}\n".encode())
-        _locks.add(self._descriptor)
+        os.pwrite(self._descriptor, f"{os.getpid():<{_COUNT_AT - 1}}\n".encode(), 0)
+        _locks.update((self._descriptor, self._folder))
+
+    def record_count(self, count: int) -> None:
+        """Record how many blocks of rows are acknowledged, so that `read_count` tells if some vanish."""
+        os.pwrite(self._descriptor, f"{count:<20}\n".encode(), _COUNT_AT)
 
     def release(self) -> None:
         """Release the lock; a second call has no effect."""
-        if self._descriptor in _locks:
-            _locks.remove(self._descriptor)
-            os.close(self._descriptor)
+        for descriptor in {self._descriptor, self._folder} & _locks:
+            _locks.remove(descriptor)
+            os.close(descriptor)
+
+
+def read_count(folder: Path) -> int:
+    """Return what the last writer recorded by `FolderLock.record_count`; 0 where there is nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((folder / LOCK).read_bytes()[_COUNT_AT : _COUNT_AT + 20])
+    return 0
 
 
 def build_temporary_path(path: Path) -> Path:

@@ -15,6 +15,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from howsure.errors import StoreError
+from howsure.store.atomic import LOCK, read_count
 from howsure.store.row_blocks import (
     ROW_COLUMNS,
     SHARED_KEY,
@@ -84,7 +85,9 @@ def open_to_write(folder: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA wal_autocheckpoint = 4000")
             with transaction(connection):
-                if not _has_tables(connection, folder / NAME):
+                has_tables = _has_tables(connection, folder / NAME)
+                _check_count(connection, folder, read_count(folder), has_tables=has_tables)
+                if not has_tables:
                     _create_tables(connection)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
         except BaseException:
@@ -98,13 +101,15 @@ def open_to_read(folder: Path) -> sqlite3.Connection:
 
     If the database is absent, or its writer was killed before it created the tables, an empty one is returned.
     """
-    path = folder / NAME
+    path, acknowledged = folder / NAME, read_count(folder)
     with translate_errors(path):
         if path.exists():
             connection = _connect(path)
             try:
                 connection.execute("BEGIN")
-                if _has_tables(connection, path):
+                has_tables = _has_tables(connection, path)
+                _check_count(connection, folder, acknowledged, has_tables=has_tables)
+                if has_tables:
                     return connection
             except BaseException:
                 connection.close()
@@ -113,6 +118,16 @@ def open_to_read(folder: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         _create_tables(connection)
         return connection
+
+
+def _check_count(connection: Connection, folder: Path, acknowledged: int, *, has_tables: bool) -> None:
+    """Raise StoreError if fewer blocks are there than were acknowledged before the connection read any."""
+    serial = connection.execute("SELECT max(serial) FROM packs").fetchone()[0] if has_tables else 0
+    # A compaction at the same time takes the number back.
+    if (serial or 0) < acknowledged <= read_count(folder):
+        what = "rows that were acknowledged are missing: the file or its -wal is damaged, cut or an older copy"
+        remedy = f"restore both from a copy, or remove {LOCK} to go on with the rows that are left"
+        raise StoreError(f"{folder / NAME}: {what}; {remedy}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -200,11 +215,12 @@ def replace_rows(connection: sqlite3.Connection, table: TableSchema, rows: Itera
         connection.executemany(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({values})", rows)
 
 
-def insert_blocks(connection: sqlite3.Connection, blocks: Iterable[tuple[object, ...]]) -> None:
-    """Add blocks of responses in one transaction, each with the key that its rows share."""
+def insert_blocks(connection: sqlite3.Connection, blocks: Iterable[tuple[object, ...]]) -> int:
+    """Add blocks of responses in one transaction, each with its shared key; return the serial of the last block."""
     insert = f"INSERT INTO packs ({', '.join(SHARED_KEY)}, shared, completion) VALUES (?, ?, ?, ?, ?, ?)"
     with transaction(connection):
         connection.executemany(insert, blocks)
+    return connection.execute("SELECT max(serial) FROM packs").fetchone()[0] or 0
 
 
 def is_empty(connection: sqlite3.Connection, table: TableSchema) -> bool:

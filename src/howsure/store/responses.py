@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import threading
 from collections import defaultdict
@@ -117,7 +118,10 @@ class RunFolder:
             for value in values:
                 prompts[value[: len(SHARED_KEY)]].append(value[len(SHARED_KEY) :])
             blocks = [key + self._encode_block(some) for key, some in prompts.items()]
-            database.insert_blocks(self._connection, blocks)
+            if not all(os.access(self.path / f"{database.NAME}{end}", os.W_OK) for end in ("", "-shm")):
+                # SQLite would write into a mapped file that cannot grow, which ends the process without a word.
+                raise StoreError(f"{self.path}: cannot be written any more; make it writable and run again")
+            self._lock.record_count(database.insert_blocks(self._connection, blocks))
 
     def put_prompts(
         self, rows: Iterable[tuple[str, str, str, list[dict[str, str]], str, Mapping[str, object] | None]]
@@ -159,6 +163,8 @@ class RunFolder:
                 if not database.is_empty(self._connection, table):
                     file = _open_file(self._connection, self.path, table)
                     rows = _stream(self._connection, file, table, list(table.types))
+                    if table is RESPONSES:
+                        self._lock.record_count(0)
                     database.clear_rows(self._connection, table, moved=parquet_files.write_file(self.path, table, rows))
             self._settled.clear()
             database.shrink_file(self._connection)
