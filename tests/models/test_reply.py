@@ -37,8 +37,11 @@ def test_a_refusal_is_a_completion(message, finish, choice):
     [
         (b"", "the reply is empty"),
         (b"\r\n <!DOCTYPE html><title>Sign in</title>", "the reply is a page of HTML or XML, not JSON"),
-        (b'data: {"choices": []}\n\n', "the reply is a stream, which was not requested"),
-        (b'event: message\ndata: {"choices": []}\n\n', "the reply is a stream, which was not requested"),
+        (
+            b'data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\n',
+            "the stream ended before its choices did",
+        ),
+        (b'data: {"choices": [}\n\n', "the reply is not whole JSON"),
         (b'{"choices": [{"message": ', "the reply is not whole JSON"),
         (b"<", "the reply is a page of HTML or XML, not JSON"),
         (b'"The answer is B."', "the reply is not of the expected shape"),
@@ -211,3 +214,38 @@ def test_10_000_choices():
     reply = parse_reply(body, 3)
     assert [choice.text for choice in reply.choices] == ["c0", "c1", "c2"]
     assert 9 <= reply.surplus <= 9_997
+
+
+def test_a_stream_is_read_as_one_reply():
+    events = [
+        {"id": "x", "model": "m", "choices": [{"index": 1, "delta": {"role": "assistant", "content": "fo"}}]},
+        {"choices": [{"index": 0, "delta": {"reasoning_content": "2 + 2", "content": None}}]},
+        {"choices": [{"index": 0, "delta": {"content": "4"}, "finish_reason": "stop"}], "usage": None},
+        {"choices": [{"index": 1, "delta": {"content": "ur"}}]},
+        {"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]},
+        {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 3}, "provider": "Far"},
+    ]
+    body = b": ping\r\n\r\n" + b"".join(b"data: %s\r\n\r\n" % json.dumps(event).encode() for event in events)
+    reply = parse_reply(body + b"data: [DONE]\n\n", 2)
+    assert [(c.text, c.finish_reason, c.reasoning) for c in reply.choices] == [
+        ("4", "stop", "2 + 2"),
+        ("four", "length", None),
+    ]
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.model) == (5, 3, "m")
+    assert (reply.request, reply.fingerprint) == ("x", "provider Far")
+    with pytest.raises(EndpointError, match="overloaded"):
+        parse_reply(body + b'data: {"error": {"message": "overloaded", "code": 502}}\n\n', 2)
+
+
+@pytest.mark.parametrize(
+    ("provider", "fingerprint", "expected"),
+    [
+        ('"Far"', "fp", "provider Far fp"),
+        ('{"a": 1}', "fp", "fp"),
+        ("null", None, None),
+        ('"Far"', None, "provider Far"),
+    ],
+)
+def test_the_provider_of_a_router_is_kept_beside_the_fingerprint(provider, fingerprint, expected):
+    body = f'{{"choices": [{{"message": {{"content": "4"}}}}], "provider": {provider}, "system_fingerprint": {json.dumps(fingerprint)}}}'
+    assert parse_reply(body.encode(), 1).fingerprint == expected

@@ -19,9 +19,7 @@ from howsure.prompts import Instruction
 from howsure.prompts.instructions import load_packaged, parse_instructions, require_reviewed
 from howsure.sample.collect_paraphrases import (
     ATTEMPTS,
-    TOKENS_OF_PHRASING,
     collect_paraphrases,
-    estimate_paraphrases,
     load_instructions,
     request_paraphrases,
 )
@@ -316,23 +314,11 @@ def test_a_judge_marks_what_asks_for_something_else(tmp_path, capsys, monkeypatc
     assert new == {texts[0]: ("the judge says it differs: It names a letter.",), texts[1]: (), texts[2]: ()}
 
 
-def test_a_dry_run_prints_the_cost_and_sends_nothing(capsys):
-    arguments = ["--paraphrase", "multiple-choice", "--model", "openai/gpt-4o-mini", "--generations", "10", "--dry-run"]
-    assert command(*arguments, "--judge", "openai/gpt-4o") == 0
-    lines = capsys.readouterr().out.splitlines()
-    rows = {line.split()[0]: line.split() for line in lines}
-    requests = lines[0].split().index("requests")
-    n = len(load_packaged("multiple-choice"))
-    assert (rows["openai/gpt-4o-mini"][requests], rows["openai/gpt-4o"][requests]) == (str(n), str(10 * n))
-    found = estimate_paraphrases("open", "openai/gpt-4o-mini", n=4)
-    assert found.models[0].completion_tokens == 4 * TOKENS_OF_PHRASING * len(load_packaged("open"))
-
-
 def test_options_that_do_not_go_together(capsys):
     for arguments, message in (
-        (["--paraphrase", "open"], "--model: no model is named; add --model openai/NAME"),
+        (["--paraphrase", "open"], "--paraphrase: phrasings need one model"),
         (["--paraphrase", "open", "--model", "openai/m"], "exp.yaml: phrasings are written to a TOML file"),
-        (["--paraphrase", "open", "--model", "openai/m", "--judge", "simulated/medium", "--dry-run"], "--judge: simul"),
+        (["x.toml", "--paraphrase", "open", "--model", "openai/m", "--judge", "simulated/medium"], "--judge: simul"),
     ):
         assert command(*arguments) == 2
         assert message in capsys.readouterr().err

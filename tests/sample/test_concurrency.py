@@ -15,7 +15,7 @@ from helpers.long_cases import mark_long
 from helpers.scripted_model import VirtualTime
 
 from howsure.errors import EndpointError
-from howsure.sample.rate_limit import RateLimiter, ThroughputSearch
+from howsure.sample.rate_limit import RateLimiter
 
 
 class Slots:
@@ -181,11 +181,6 @@ def test_a_server_that_gains_slots_is_noticed():
     print(f"{limiter.window} in flight at the end, {took:.0f} s")
     assert limiter.window >= 24
     assert took < 600 + 2.5 * 20_000 / 32
-
-
-def test_one_request_at_a_time_is_no_search():
-    search = ThroughputSearch(1, timeout=60.0)
-    assert (search.window, search.is_over, search.note) == (1, True, "")
 
 
 def test_what_was_found_is_said():

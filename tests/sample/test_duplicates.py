@@ -146,7 +146,7 @@ SCENARIOS = {
         ["not one of 180 repeats on 20 prompts gave another text than the first"],
     ),
     "five copies but for one": (lambda at: words(at.q, at.i == 4 and at.q == 3, length=60), {"n": 5, "requests": 1}, []),
-    "five letters in the only reply to each prompt": (lambda at: "ABCD"[at.q % 4], {"n": 5, "requests": 1}, []),
+    "five letters in the only reply to each prompt": (lambda at: "ABCD"[at.q % 4], {"n": 5, "requests": 1}, ["not one of 160 repeats on 40 prompts"]),
     "letters, each reply with a seed of its own for all its generations": (
         lambda at: short(at._replace(i=0, k=0)),
         {"n": 5, "requests": 10},
@@ -170,7 +170,13 @@ SCENARIOS = {
     ),
     "tokens counted once for each generation": (honest, {"prompt_tokens": lambda at: 30 * (1 + at.r)}, []),
     "a stray count of tokens": (honest, {"prompt_tokens": lambda at: 30 + (at.k in {60, 61, 62})}, []),
-    "letters that are always the same, few": (lambda at: "ABCD"[at.q % 4], {}, []),
+    "letters that are always the same, 19 prompts": (lambda at: "ABCD"[at.q % 4], {"questions": 19}, []),
+    "letters that are always the same, few": (lambda at: "ABCD"[at.q % 4], {}, ["not one of 120 repeats on 40 prompts"]),
+    "only the first reply differs, at temperature 0": (
+        lambda at: words(at.q, at.r == 0),
+        {"temperature": 0.0},
+        ["temperature 0: repeats measure", "the first reply to 40 of 40 prompts differs from the later ones, which are equal"],
+    ),
     "letters that are always the same, many": (
         lambda at: "ABCD"[at.q % 4],
         {"questions": 200},
@@ -272,7 +278,7 @@ SCENARIOS = {
     "fingerprints that change": (
         honest,
         {"fingerprint": lambda at: "fp_a" if at.k < 31 else "fp_b"},
-        ["system_fingerprint changed during the run: 2 values: fp_a (from reply 1, 30 in all), fp_b (from reply 31, 130 in all); scores may mix versions"],
+        ["system_fingerprint or provider changed during the run: 2 values: fp_a (from reply 1, 30 in all), fp_b (from reply 31, 130 in all); scores may mix versions"],
     ),
     "one fingerprint": (honest, {"fingerprint": "fp_a"}, []),
 }  # fmt: skip

@@ -44,13 +44,6 @@ def test_a_seed_at_temperature_0_repeats_requests_of_one_generation():
     assert (model.choices, model.generations, model.settings.extra) == (1, 30, {"seed": 123})
 
 
-def test_an_endpoint_can_be_told_not_to_stream():
-    """What the message about a reply that is a stream advises must not be refused."""
-    text = "{benchmark: b, models: [{model: m, base_url: 'http://h', extra: {stream: false}}]}"
-    [model] = parse_experiment(text).models
-    assert model.settings.extra == {"stream": False}
-
-
 @pytest.mark.parametrize("temperature", ["0.7", "[0, 0.7]"])
 def test_a_seed_at_other_temperatures_makes_copies(temperature):
     text = f"{{benchmark: b, generations: 2, models: [{{model: m, base_url: 'http://h', temperature: {temperature}, extra: {{seed: 1}}}}]}}"
@@ -70,7 +63,6 @@ def test_a_seed_at_other_temperatures_makes_copies(temperature):
         ("stop: {a: 1}", "stop: {'a': 1} is not allowed; give text or a list"),
         ("max_concurrent: 0", "max_concurrent: 0 is not allowed"),
         ("extra: {n: 4}", "extra.n: extra cannot set 'n'; the sampler sets it"),
-        ("extra: {stream: true}", "extra.stream: extra cannot set 'stream'; the sampler sets it"),
         ("extra: {seed: 4}", "extra.seed: extra sets 'seed' with several generations; remove it"),
         ("extra: {generationConfig: {seed: 4}}", "extra.generationConfig.seed: extra sets 'seed' with several"),
         ("extra: {generationConfig: {topP: 0.5}}", "extra.generationConfig.topP: extra cannot set 'topP'"),

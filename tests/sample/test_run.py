@@ -23,7 +23,6 @@ from howsure.errors import HowsureError, HowsureWarning, InputError, StoreError,
 from howsure.models.model import Choice, Reply, Settings
 from howsure.sample.experiment import ModelConfig, parse_experiment
 from howsure.sample.run import run
-from howsure.sample.scored_rows import RowWriter
 from howsure.store.responses import RunFolder, read, read_prompts
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared"
@@ -167,42 +166,6 @@ def test_a_run_grows_by_generations_variants_models_and_questions(tmp_path):
     assert all("n" not in body for body in greedy)
 
 
-def test_running_again_after_a_stop_equals_one_run(tmp_path):
-    text = "{benchmark: directions-small, generations: 4, concurrency: 4, models: [simulated/small, simulated/large]}"
-    kept = []
-
-    async def stopped():
-        task = asyncio.current_task()
-        add = RowWriter.add
-
-        def counting(self, new):
-            add(self, new)
-            kept.extend(new)
-            if len(kept) > 150:
-                task.cancel()
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(RowWriter, "add", counting)
-            await run(parse_experiment(text), tmp_path / "twice")
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(stopped())
-    there = rows(tmp_path / "twice")
-    assert 150 < len(there) < 800
-    assert len(there) == len(kept)  # what had arrived was written on the way out
-    outcome = sample(text, tmp_path / "twice")
-    assert outcome.done == 800 - len(there)
-    sample(text, tmp_path / "once")
-    timeless = {"created", "seconds", "attempts", "request", "prompt_tokens", "completion_tokens"}
-
-    def told(folder):
-        return [{k: v for k, v in row.items() if k not in timeless} for row in rows(folder)]
-
-    assert told(tmp_path / "twice") == told(tmp_path / "once")
-    manifest = json.loads((tmp_path / "twice/manifest.json").read_text())
-    assert [session["finished"] is not None for session in manifest["sessions"]] == [True, True]
-
-
 def test_a_stopped_run_has_asked_a_fair_sample_and_whole_questions(tmp_path):
     """With limit N the questions asked are those of every larger run, whatever the benchmark's order."""
     sample("{benchmark: directions-small, generations: 1, limit: 30, models: [simulated/small]}", tmp_path / "a")
@@ -291,26 +254,6 @@ def test_one_model_that_cannot_be_had_does_not_hold_up_the_others(tmp_path):
     assert (good.done, good.stopped) == (500, None)
     assert outcome.exit_code == 2
     assert {r["model"] for r in rows(tmp_path / "r")} == {"good"}
-
-
-def test_an_endpoint_that_is_down_leaves_a_folder_that_continues(tmp_path):
-    with serve(SMALL.questions) as server:
-        url = server.base_url
-    outcome = sample(endpoint_experiment(url), tmp_path / "r", clock=hurried())
-    assert (outcome.done, outcome.failed, outcome.exit_code) == (0, 0, 2)
-    assert "connection refused" in outcome.models[0].stopped
-    assert rows(tmp_path / "r") == []
-    port = int(url.rpartition(":")[2].partition("/")[0])
-    with serve(SMALL.questions, port=port):
-        assert sample(endpoint_experiment(url), tmp_path / "r").done == 300
-
-
-def test_one_refused_prompt_is_a_row(tmp_path):
-    with serve(SMALL.questions, faults=Faults(refuses=SMALL.questions[3].text)) as server:
-        outcome = sample(endpoint_experiment(server.base_url), tmp_path / "r")
-    assert (outcome.done, outcome.failed) == (297, 3)
-    (told,) = {r["error"] for r in rows(tmp_path / "r") if r["error"]}
-    assert told == "bad_request: HTTP 400: This model's maximum context length is 10 tokens"
 
 
 def test_progress_counts_and_remembers(tmp_path):

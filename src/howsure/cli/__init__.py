@@ -71,12 +71,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the program that reads the output, such as head, has closed the pipe
         _discard_output()
         code = 0
-    except OSError as error:
-        named = f"{error.filename}: " if error.filename is not None else "the output cannot be written: "
+    except (OSError, MemoryError, RuntimeError) as error:
         _discard_output()
-        print_error(f"{named}{error.strerror or error}; check the path and the space on the disk")
+        print_error(_describe_failure(error))
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _describe_failure(error: Exception) -> str:
+    """Return a line for an error of the system; raise any other RuntimeError again."""
+    if isinstance(error, OSError):
+        named = f"{error.filename}: " if error.filename is not None else "the output cannot be written: "
+        return f"{named}{error.strerror or error}; check the path and the space on the disk"
+    if isinstance(error, RuntimeError) and "start new thread" not in str(error):
+        raise error
+    return "the memory or the threads allowed here are not enough; allow more (ulimit -a) and run again"
 
 
 def _report_error(error: HowsureError, arguments: Sequence[str]) -> None:

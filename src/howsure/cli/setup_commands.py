@@ -32,7 +32,6 @@ from howsure.errors import InputError
 )
 @click.option("--only", multiple=True, metavar="ID", help="With --paraphrase: this instruction; several can be named.")
 @click.option("--judge", metavar="MODEL", help="With --paraphrase: asked whether a phrasing means exactly the same.")
-@click.option("--dry-run", is_flag=True, help="With --paraphrase: print requests, tokens and cost; send nothing.")
 def init(
     experiment: Path,
     *,
@@ -45,7 +44,6 @@ def init(
     instructions: str | None,
     only: Sequence[str],
     judge: str | None,
-    dry_run: bool,
 ) -> None:
     """Write an experiment file, by three questions or by options.
 
@@ -58,14 +56,13 @@ def init(
     import howsure as hs
 
     if instructions is not None:
-        if benchmark is not None or len(models) > 1:
-            remedy = "give --paraphrase FILE|SPACE with one --model"
-            raise InputError("options that do not go together", where="init", remedy=remedy)
+        if benchmark is not None or len(models) != 1:
+            remedy = "name one with --model openai/NAME, and no --benchmark"
+            raise InputError("phrasings need one model", where="--paraphrase", remedy=remedy)
         request = {"n": generations or 5, "base_url": base_url, "key_env": key_env, "only": only, "judge": judge}
-        model = models[0] if models else None
-        _write_phrasings(experiment, instructions, model, is_dry=dry_run, force=force, **request)
+        _write_phrasings(experiment, instructions, models[0], force=force, **request)
         return
-    if only or judge is not None or dry_run:
+    if only or judge is not None:
         raise InputError("an option of --paraphrase without it", where="init", remedy="add --paraphrase FILE|SPACE")
     if experiment.exists() and not force:
         remedy = "name another file, or write over it with --force"
@@ -89,21 +86,14 @@ def init(
     print(f"next: howsure run {quoted} --check, then howsure run {quoted}", file=sys.stderr)
 
 
-def _write_phrasings(
-    file: Path, instructions: str, model: str | None, *, is_dry: bool, force: bool, **request: DeclaredValue
-) -> None:
-    """Have a model write phrasings into a file, or estimate what it takes."""
-    from howsure.sample import collect_paraphrases as paraphrases
+def _write_phrasings(file: Path, instructions: str, model: str, *, force: bool, **request: DeclaredValue) -> None:
+    """Have a model write phrasings into a file."""
+    from howsure.sample.collect_paraphrases import collect_paraphrases
 
-    if model is None:
-        raise InputError("no model is named", where="--model", remedy="add --model openai/NAME")
-    if is_dry:
-        print(paraphrases.estimate_paraphrases(instructions, model, **request))
-    elif file.suffix != ".toml":
+    if file.suffix != ".toml":
         raise InputError("phrasings are written to a TOML file", where=str(file), remedy="name one: init FILE.toml")
-    else:
-        print(paraphrases.collect_paraphrases(instructions, model, file, force=force, **request))
-        print(file)
+    print(collect_paraphrases(instructions, model, file, force=force, **request))
+    print(file)
 
 
 def _ask(question: str, default: str) -> str:

@@ -161,6 +161,7 @@ def _build_body_decoder(most: int) -> Callable[[bytes | bytearray], Any]:
             ("id", str | None, None),
             ("model", str | None, None),
             ("system_fingerprint", str | None, None),
+            ("provider", msgspec.Raw, _ABSENT),
             ("usage", msgspec.Raw, msgspec.Raw(b"null")),
             ("error", msgspec.Raw, msgspec.Raw(b"null")),
         ],
@@ -181,6 +182,8 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
     EndpointError
         When it is not a completion: it is malformed, empty, or an error sent with status 200.
     """
+    if body.lstrip(b"\r\n ").startswith((b"data:", b"event:", b": ")):
+        body = join_stream(body, key)
     completion = decode_body(body, _build_body_decoder(4 << n.bit_length()), key)
     if error := find_error_beside(completion.error):
         raise build_error_in_body(error, n, key)
@@ -196,11 +199,80 @@ def parse_reply(body: bytes | bytearray, n: int, *, key: str = "") -> Reply:
         choices=received,
         request=clean_id(completion.id, key),
         model=clean_name(completion.model, key),
-        fingerprint=clean_name(completion.system_fingerprint, key),
+        fingerprint=clean_name(_join_fingerprint(completion.provider, completion.system_fingerprint), key),
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
         surplus=max(0, len(choices) - n),
     )
+
+
+def _join_fingerprint(provider: msgspec.Raw, fingerprint: str | None) -> str | None:
+    """Return the provider that a router names with the system_fingerprint: either tells systems apart."""
+    name = bytes(provider)
+    if not name.startswith(b'"') or len(name) > LONGEST_NAME:
+        return fingerprint
+    return " ".join(filter(None, (f"provider {msgspec.json.decode(name, type=str)}", fingerprint)))
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _StreamChoice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Event(msgspec.Struct, omit_defaults=True):
+    choices: list[_StreamChoice] | None = None
+    id: str | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    provider: msgspec.Raw = _ABSENT
+    usage: msgspec.Raw = _ABSENT
+    error: msgspec.Raw = _ABSENT
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+
+def join_stream(body: bytes | bytearray, key: str) -> bytes:
+    """Return the body that a stream of server-sent events would have as one reply.
+
+    Raises
+    ------
+    EndpointError
+        When an event cannot be read, or the stream ended before its choices did.
+    """
+    texts: dict[int, dict[str, list[str]]] = {}
+    finishes: dict[int, str | None] = {}
+    joined: dict[str, object] = {}
+    for line in body.splitlines():
+        if not line.startswith(b"data:") or (content := line[5:].strip()) == b"[DONE]":
+            continue
+        event = decode_body(content, _decode_event, key)
+        joined |= {
+            name: value
+            for name in ("id", "model", "system_fingerprint", "provider", "usage", "error")
+            if (value := getattr(event, name)) not in (None, _ABSENT)
+        }
+        for choice in event.choices or ():
+            parts = texts.setdefault(choice.index, {})
+            finishes[choice.index] = choice.finish_reason or finishes.get(choice.index)
+            for name in _Delta.__struct_fields__:
+                if part := getattr(choice.delta, name, None):
+                    parts.setdefault(name, []).append(part)
+    if None in finishes.values() and "error" not in joined:
+        raise EndpointError("the stream ended before its choices did", reason="malformed", status=200)
+    choices = [
+        {"message": {name: "".join(parts) for name, parts in texts[i].items()}, "finish_reason": finishes[i]}
+        for i in sorted(texts)
+    ]
+    return msgspec.json.encode(joined | {"choices": choices})
 
 
 def build_error_in_body(error: msgspec.Raw | bytes, n: int, key: str) -> EndpointError:
@@ -369,8 +441,6 @@ def decode_body(body: bytes | bytearray, decode: Callable[[bytes | bytearray], T
         head = body[:100].lstrip()
         if head.startswith(b"<"):
             why = "is a page of HTML or XML, not JSON (is the base_url right, and does no proxy ask for a login?)"
-        elif head.startswith((b"data:", b"event:")):
-            why = "is a stream, which was not requested (extra: {stream: false} may help)"
     if not body:
         raise EndpointError("the reply is empty", reason="malformed", status=200)
     start = body[:1000].decode("utf-8", "replace").replace("\\/", "/")

@@ -30,17 +30,13 @@ from howsure.prompts.paraphrases import (
     parse_meaning_verdict,
     parse_paraphrases,
 )
-from howsure.sample.estimate import Estimate, ModelDemand, PromptDemand, estimate_costs
 from howsure.sample.model_config import ModelConfig, ModelLine, expand_model_line, open_model
-from howsure.sample.prices import FREE, find_price
 from howsure.sample.retry import compute_wait, is_wait_too_long
 from howsure.sample.yaml_source import YamlSource
 from howsure.store.atomic import replace_file
 
 #: Number of attempts for one instruction, and number of requests in flight.
 ATTEMPTS, MAX_IN_FLIGHT = 5, 4
-#: Approximate tokens of one phrasing, and of the verdict of a judge.
-TOKENS_OF_PHRASING, TOKENS_OF_VERDICT = 30, 30
 HEADER = """\
 # Phrasings with `reviewed = false` came from the model {model} and nobody has read them yet; `marks` are what a
 # judge said against one, and `of` names its instruction. Read each: set `reviewed = true`, or remove it. A run takes
@@ -280,48 +276,6 @@ async def request_choice(
             return EndpointError("it sent no choice", reason="empty")
         choice = reply.choices[0]
         return choice if choice.error is None else EndpointError(choice.error, reason="failed_reply")
-
-
-def estimate_paraphrases(
-    source: str,
-    model: str,
-    *,
-    n: int = 5,
-    only: Sequence[str] = (),
-    base_url: str | None = None,
-    key_env: str | None = None,
-    judge: str | None = None,
-) -> Estimate:
-    """Estimate the requests, tokens and cost of `collect_paraphrases`; nothing is sent, and no key is needed.
-
-    Raises
-    ------
-    InputError
-        When the instructions or the model do not exist, or the model cannot rephrase.
-    """
-    chosen = _choose_instructions(load_instructions(source), only, source)
-    requests = [PromptDemand.build(build_paraphrase_request(entry.text, n), 1) for entry in chosen]
-    demands = [_build_demand(build_writer_config(model, base_url, key_env), requests, n * TOKENS_OF_PHRASING)]
-    if judge is not None:
-        config = build_writer_config(judge, base_url, key_env, "--judge")
-        questions = [PromptDemand.build(build_meaning_question(entry.text, entry.text), 1) for entry in chosen] * n
-        demands.append(_build_demand(config, questions, TOKENS_OF_VERDICT))
-    return estimate_costs(demands)
-
-
-def _build_demand(config: ModelConfig, prompts: list[PromptDemand], tokens: float) -> ModelDemand:
-    """Return what one model has to write."""
-    price = find_price(config.name, config.base_url, None) if config.is_billed else FREE
-    return ModelDemand(
-        model=config.label,
-        wanted=len(prompts),
-        there=0,
-        missing=prompts,
-        max_completion_tokens=config.max_completion_tokens,
-        mean_completion_tokens=tokens,
-        price=price,
-        concurrency=MAX_IN_FLIGHT,
-    )
 
 
 def load_instructions(name: str) -> tuple[Instruction, ...]:

@@ -33,7 +33,7 @@ WARM, COLD = 0.5, 0.05
 FEWEST, SHARE = 5, 0.2
 #: If so many prompts and repeats show no difference at all, a note is made for texts of any length; with fewer prompts,
 #: but at least so many, if texts of their length are all equal with a smaller probability than `DIFFERENT_P`.
-MANY_PROMPTS, MANY_REPEATS, FEWEST_EQUAL = 100, 500, 20
+MANY_PROMPTS, MANY_REPEATS, FEWEST_EQUAL = 20, 100, 20
 #: The shares of equal texts within and across replies differ if Student's t of their difference over prompts has a
 #: smaller two-sided p-value than this, and the difference is at least so large.
 DIFFERENT_P, SMALLEST_DIFFERENCE = 1e-6, 0.02
@@ -98,14 +98,14 @@ class DuplicateDetector:
         self.replies = self.cached = 0
         self._variants, self._prompts = variants, min(questions * variants, MOST_PROMPTS)
         # Hashes of the first text and of the id of its reply (0 where there is none), and the length of the text.
-        self._text, self._id = np.zeros((2, self._prompts), np.int64)
-        self._length, self._n_beside, self._n_copies, self._n_later, self._n_repeated = np.zeros(
-            (5, self._prompts), np.int32
+        self._text, self._id, self._last = np.zeros((3, self._prompts), np.int64)
+        self._length, self._n_beside, self._n_copies, self._n_later, self._n_repeated, self._n_again = np.zeros(
+            (6, self._prompts), np.int32
         )
         # Access to an item of a memoryview takes a third of the time of an item of an array.
         hashes, counts = (
-            (self._text, self._id),
-            (self._length, self._n_beside, self._n_copies, self._n_later, self._n_repeated),
+            (self._text, self._id, self._last),
+            (self._length, self._n_beside, self._n_copies, self._n_later, self._n_repeated, self._n_again),
         )
         self._items = tuple(column.data for column in (*hashes, *counts))
         self._replays = self._clashes = 0
@@ -133,7 +133,7 @@ class DuplicateDetector:
             return
         if reply.prompt_tokens:
             self._compare_prompt_tokens(prompt, min(reply.prompt_tokens, 0x7FFFFFFF))
-        first_text, first_id, length, n_beside, n_copies, n_later, n_repeated = self._items
+        first_text, first_id, last, length, n_beside, n_copies, n_later, n_repeated, n_again = self._items
         text = choices[0].text or ""
         code = hash(text) or 1
         first_code = first_text[prompt]
@@ -144,11 +144,13 @@ class DuplicateDetector:
         else:
             n_later[prompt] += 1
             n_repeated[prompt] += code == first_code
+            n_again[prompt] += code == last[prompt]
             if reply.request and hash(reply.request) == first_id[prompt]:
                 if code == first_code:
                     self._replays += 1
                 else:
                     self._clashes += 1
+        last[prompt] = code
         if len(choices) > 1:
             n_beside[prompt] += len(choices) - 1
             n_copies[prompt] += [choice.text for choice in choices].count(choices[0].text) - 1
@@ -163,6 +165,12 @@ class DuplicateDetector:
         # Some servers report the tokens of a prompt once for each generation.
         if first > 0 and tokens % first and first % tokens:
             self._prompt_tokens[prompt] = -first
+
+    def find_longest_prompts(self) -> tuple[int, list[int]]:
+        """Return the largest number of tokens of a prompt, and the first thousand prompts that have it."""
+        tokens = np.abs(self._prompt_tokens)
+        most = int(tokens.max(initial=0))
+        return most, np.flatnonzero(tokens == most)[:1000].tolist() if most else []
 
     def compare_repeats(self) -> tuple[float, float, float]:
         """Return the share of equal texts within replies, the share across replies, and the difference in errors.
@@ -217,7 +225,15 @@ class DuplicateDetector:
             if repeats:
                 yield (
                     f"temperature {self.temperature:g}: repeats measure the endpoint's nondeterminism, not sampling; "
-                    f"{same:,} of {repeats:,} repeats were the same text"
+                    f"{same:,} of {repeats:,} repeats were the same text as the first"
+                )
+            # Only the reply after the first one differs from the one before it.
+            several = self._n_later > 1
+            n = int((several & (self._n_repeated == 0) & (self._n_again == self._n_later - 1)).sum())
+            if n >= max(FEWEST, several.sum() / 2):
+                yield (
+                    f"the first reply to {n:,} of {several.sum():,} prompts differs from the later ones, which are "
+                    "equal: the endpoint computes a prompt that it has cached in another way; leave generation 1 out"
                 )
             return
         notes = list(self._note_copies()) or list(self._note_unequal_repeats()) or list(self._note_uniform_replies())
@@ -371,7 +387,10 @@ class DuplicateDetector:
             yield f"the model's name changed during the run: {_join_history(self._names)}; scores may mix models"
         if len(self._fingerprints) > 1:
             history = _join_history(self._fingerprints)
-            yield f"system_fingerprint changed during the run: {history}; scores may mix versions"
+            yield (
+                f"system_fingerprint or provider changed during the run: {history}; scores may mix versions, and "
+                "generations of one request share theirs: pin one (extra: {provider: ...}), or set choices: 1"
+            )
 
 
 def find_repeated_texts(

@@ -425,7 +425,7 @@ async def _try_model(
                 remedy = "nothing to do: the run repeats such requests"
                 repeated = [ExperimentCheck("endpoint", "note", f"{result}; repeated, and answered", remedy), *repeated]
             return [*checks, *repeated], n_requests + n_more
-        return [*checks, ExperimentCheck("endpoint", "problem", result, _REMEDIES.get(error.reason, ""))], n_requests
+        return [*checks, ExperimentCheck("endpoint", "problem", result, _find_remedy(error))], n_requests
     return [*checks, *_describe_reply(trial, label, request, reply)], n_requests
 
 
@@ -442,6 +442,24 @@ _REMEDIES = {
     "not_found": "correct the model's name or base_url",
     "quota": "add credit to the account",
 }
+
+
+#: What helps where the message of an endpoint has these words.
+_REMEDIES_BY_MESSAGE = {
+    "max_completion_tokens": "write extra: {max_completion_tokens: N} in place of max_tokens",
+    "temperature": "remove temperature",
+    "v1/responses": "chat completions are what is sent: choose a model or a router that takes them",
+    "stream": "add to the model extra: {stream: true, stream_options: {include_usage: true}}",
+}
+
+
+def _find_remedy(error: EndpointError) -> str:
+    """Return what helps against the failure of a request, by the words of its message or by its reason."""
+    if error.reason in {"bad_request", "not_found"}:
+        for words, remedy in _REMEDIES_BY_MESSAGE.items():
+            if words in str(error).lower():
+                return remedy
+    return _REMEDIES.get(error.reason, "")
 
 
 def _describe_reply(trial: _Trial, label: str, request: Request, reply: Reply) -> Iterator[ExperimentCheck]:

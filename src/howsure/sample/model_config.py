@@ -24,7 +24,7 @@ from howsure.sample.yaml_source import YamlSource
 
 #: Fields of a request body that the sampler sets itself, by their names in each dialect.
 RESERVED = {
-    *("model", "messages", "prompt", "n", "stream", "temperature", "top_p", "max_tokens", "stop"),
+    *("model", "messages", "prompt", "n", "temperature", "top_p", "max_tokens", "stop"),
     *("system", "stop_sequences"),
     *("contents", "systemInstruction", "topP", "maxOutputTokens", "stopSequences", "candidateCount"),
 }
@@ -306,8 +306,6 @@ def _check_extra(spec: ModelLine, i: int, source: YamlSource) -> None:
         source.fail(f"extra contains {name!r}", *place, remedy=remedy)
     for place in _list_extra_places(spec, i):
         key = str(place[-1])
-        if place[3:] == ("stream",) and spec.extra["stream"] is False:
-            continue  # for an endpoint that streams where a request does not say that it should not
         if key in RESERVED:
             source.fail(f"extra cannot set {key!r}", *place, remedy="the sampler sets it; use the model's own keys")
 

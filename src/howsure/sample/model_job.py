@@ -34,6 +34,9 @@ SHORT_REPLIES = 3
 MOST_VERSIONS = 100
 #: Expected tokens of a completion, as long as none has arrived and there is no limit.
 EXPECTED_TOKENS = 512
+#: Replies at the limit of tokens, and prompts with one number of tokens, about which a note is made; and by how many
+#: characters such prompts must differ; no endpoint cuts prompts to fewer tokens.
+FEWEST_ALIKE, UNEQUAL_CHARACTERS, SMALLEST_CONTEXT = 5, 40, 256
 #: Stop strings that every dialect takes.
 MOST_STOPS = 4
 #: What is said about generations that have no answer because of how they ended, by their status.
@@ -223,7 +226,7 @@ class ModelJob:
         self.spent: str | None = None
         self.trouble: str | None = None
         self.versions: set[tuple[str, str]] = set()
-        self._n_replies = 0
+        self._n_replies = self._n_at_limit = 0
         self._unknown_finishes: Counter[str] = Counter()
         self._remarkable: Counter[str] = Counter()
         self._warnings: list[str] = []
@@ -251,7 +254,28 @@ class ModelJob:
             n_all = self._unknown_finishes.total()
             of = inflect_text(f"{n_all:,} [generation|generations]", n_all)
             notes.append(f"{of} ended for a reason that is not known, such as {listed}; read as whole")
+        if self._n_at_limit >= max(FEWEST_ALIKE, self._n_replies / 2):
+            notes.append(
+                f"{self._n_at_limit:,} of {self._n_replies:,} replies have just as many tokens as max_tokens allows, "
+                "although they are said to end by themselves: they may be cut off; give the model more max_tokens"
+            )
+        if cut := self._find_cut_prompts():
+            notes.append(cut)
         return [*notes, *self._warnings, *self.duplicates.notes()]
+
+    def _find_cut_prompts(self) -> str:
+        """Return a note if unequal prompts have the same number of tokens, and none has more."""
+        tokens, prompts = self.duplicates.find_longest_prompts()
+        pairs = [divmod(prompt, len(self.variants)) for prompt in prompts]
+        if len(pairs) < FEWEST_ALIKE or tokens < SMALLEST_CONTEXT:
+            return ""
+        lengths = [sum(len(m["content"]) for m in self.variants[v].messages(self.questions[q])) for q, v in pairs]
+        if max(lengths) - min(lengths) < UNEQUAL_CHARACTERS:
+            return ""
+        return (
+            f"{len(pairs):,} prompts of {min(lengths):,} to {max(lengths):,} characters count as {tokens:,} tokens, "
+            "and none as more: the endpoint may cut prompts without a word; give it a longer context"
+        )
 
     @property
     def cost(self) -> int | None:
@@ -309,6 +333,10 @@ class ModelJob:
             if classify_finish(reason) == "unknown":
                 self._unknown_finishes[shorten(str(reason), most=60)] += count
         self.duplicates.record_reply(task.question, task.variant, reply)
+        most = self.config.max_completion_tokens
+        is_whole = all(classify_finish(choice.finish_reason) == "whole" for choice in reply.choices)
+        if most is not None and is_whole and reply.completion_tokens == most * len(reply.choices) > 0:
+            self._n_at_limit += 1
         if len(self.versions) < MOST_VERSIONS:
             self.versions.add((reply.model or "", reply.fingerprint or ""))
         if reply.surplus:
