@@ -51,6 +51,8 @@ class Setting(NamedTuple):
     """Whether the second model has answered only a third of the questions, and has a quarter of the labels."""
     stratified: bool = False
     """Whether completions judged right and wrong are labelled in equal numbers, with their inclusion probabilities."""
+    often: int | None = None
+    """The verdict whose completions are labelled 8 times as often, with their inclusion probabilities."""
     refused: float = 0.0
     """Share of completions that are refused: they score 0 without a judge, and nobody labels them."""
 
@@ -68,6 +70,10 @@ SETTINGS = (
     Setting("lenient judge", specificity=0.6),
     Setting("useless judge", sensitivity=0.5, specificity=0.5),
     Setting("labels stratified by verdict", score=0.85, stratified=True),
+    Setting("judged right: labelled 8 times as often", labels=60, specificity=0.9, often=1),
+    Setting("the same, score .95", labels=60, score=0.95, specificity=0.9, often=1),
+    Setting("the same, 20 labels", labels=20, specificity=0.9, often=1),
+    Setting("judged wrong: labelled 8 times as often, score .2", labels=60, score=0.2, specificity=0.9, often=0),
     Setting("30 % refused, errors of 15 %", N=200, sensitivity=0.85, specificity=0.85, refused=0.3),
     Setting("30 % refused, errors of 30 %", N=200, sensitivity=0.7, specificity=0.7, refused=0.3),
     Setting("favours one model by .1", favour=0.1),
@@ -97,6 +103,9 @@ def draw(setting: Setting, rng: np.random.Generator) -> JudgedCompletions:
             for verdict in (0, 1):
                 stratum = (judged == verdict) & ~known
                 inclusion[stratum] = min(n / 2 / max(stratum.sum(), 1), 1)
+        if setting.often is not None:
+            weight = np.where(judged == setting.often, 8, 1)
+            inclusion = np.minimum(n * weight / weight.sum(), 1)
         chosen = np.zeros(len(right), dtype=bool)
         for share in np.unique(inclusion):
             stratum = np.flatnonzero((inclusion == share) & ~known)

@@ -22,6 +22,31 @@ def corrected_mean(rows, weight):
     return label / size + weight * (judge / total - labelled_judge / size)
 
 
+def corrected_error(rows, weight):
+    """Standard error of PPI++ with a fixed weight: rows as above, one completion of each question, scores in [0, 1].
+
+    Of n labels with the weights s the heaviest stands for the part max(s)/sum(s) of the score, and where all labels
+    are on one verdict, none stands for the other verdicts: two pseudo-labels have the larger of these parts, or 1/n.
+    """
+    drawn = [row for row in rows if row[2] is not None]
+    n, total = len(drawn), sum(1 / row[3] for row in drawn)
+    mean_person = sum(row[2] / row[3] for row in drawn) / total
+    mean_judged = sum(row[1] / row[3] for row in drawn) / total
+    terms = []
+    for _, judged, person, inclusion in rows:
+        term = mean_person + weight * (judged - mean_judged)
+        if person is not None:
+            error = person - mean_person - weight * (judged - mean_judged)
+            term += len(rows) / total / inclusion * error
+        terms.append(term)
+    center = sum(terms) / len(terms)
+    variance = sum((term - center) ** 2 for term in terms) / (len(terms) - 1) / len(terms) * n / (n - 1)
+    part = max(1 / n, max(1 / row[3] for row in drawn) / total)
+    if len({row[1] for row in drawn}) == 1:
+        part = max(part, sum(row[1] != drawn[0][1] for row in rows) / len(rows))
+    return math.sqrt(variance + 2 / ((1 / part + 2) * (1 / part + 1)))
+
+
 def corrected_difference_p(rows_a, rows_b):
     """P-value of the PPI++ difference of two models on the same N questions, one completion and score in [0, 1] each.
 

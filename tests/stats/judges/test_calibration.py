@@ -268,6 +268,43 @@ def test_coverage_under_self_preference():
     assert np.mean(of_difference["raw"]) < 0.3
 
 
+def draw_unevenly(rng, score, verdict):
+    """Return a model on 300 questions, a judge with errors of 10 %, and 60 labels, 8 times as often of one verdict."""
+    right = rng.random(300) < rng.beta(2 * score, 2 * (1 - score), 300)
+    judged = np.where(rng.random(300) < 0.1, ~right, right).astype(float)
+    often = np.where(judged == verdict, 8, 1)
+    inclusion = np.minimum(60 * often / often.sum(), 1)
+    label = np.where(rng.random(300) < inclusion, right, np.nan)
+    names = tuple(map(str, range(300)))
+    return JudgedCompletions("s", ("a",), names, np.zeros(300), np.arange(300), judged, label, inclusion)
+
+
+@pytest.mark.parametrize(("score", "verdict"), [(0.95, 1), (0.6, 1), (0.2, 0)])
+def test_coverage_where_people_labelled_one_verdict_more_often(score, verdict):
+    """Two pseudo-labels of the weight 1/n covered .47, .88 and .63."""
+    rng = np.random.default_rng(3)
+    covered = []
+    for _ in range(200):
+        limits = calibrate(draw_unevenly(rng, score, verdict)).interval()
+        covered.append(limits.low[0] <= score <= limits.high[0])
+    assert np.mean(covered) >= 0.93
+
+
+@pytest.mark.parametrize("score", [0.6, 0.95])
+def test_the_error_of_uneven_labels_is_that_of_the_loops(score):
+    for seed in range(10):
+        data = draw_unevenly(np.random.default_rng(seed), score, 1)
+        columns = (data.question, data.judged, data.label, data.inclusion)
+        rows = [(q, f, None if np.isnan(y) else y, p) for q, f, y, p in zip(*columns, strict=True)]
+        assert calibrate(data, weight=0.8).se[0] == pytest.approx(judging.corrected_error(rows, 0.8), rel=1e-9)
+
+
+def test_labels_that_count_less_are_noted():
+    notes = [str(calibrate(draw_unevenly(np.random.default_rng(1), 0.95, kind))["note"][0]) for kind in (0, 1)]
+    assert "labels count as" in notes[1]
+    assert "labels count as" not in notes[0]
+
+
 def draw_refused(rng, error):
     """Two models on 200 questions: 30 % refused, true score .6 of the others; 60 labels of each that is not refused."""
     model, question = np.repeat([0, 1], 200), np.tile(np.arange(200), 2)

@@ -19,7 +19,9 @@ of the mean of one term per question, or per cluster (`cluster_means`); completi
 other. Completions whose score is known without a judge (refusals) are a stratum of their own, without labels: f and y
 are those of the other completions, which have the share C of the score, and theta = mean(known) + C theta(others).
 The interval adds two pseudo-labels on which the judge errs by -1 and +1, as `adjusted_t` does for differences:
-where the judge never erred in n labels, it may still err in one of n (three of n are within reach of 95 %).
+where the judge never erred in n labels, it may still err in one of n (three of n are within reach of 95 %). Labels that
+were drawn unevenly leave more unseen: n is 1 / the part of the score for which the heaviest label stands, or for which
+verdicts stand that no label has.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class _Terms(NamedTuple):
     clusters: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
     n_labelled: int
     """Clusters with a labelled completion."""
+    effective: float
+    """Labels drawn alike that would leave as much unseen (`ModelRows.effective_labels`)."""
     share: float
     """Share of the score for which the labels stand: that of completions whose score is not known."""
 
@@ -300,8 +304,9 @@ def calibrate(
     Notes
     -----
     With the terms t_q of `_ppi_terms`, the squared standard error is that of their mean over clusters (CR2), times
-    n/(n - 1), or n/(n - 2) with a tuned weight, for n labelled clusters, plus 2 C^2/((n + 2)(n + 1)) for the two
-    pseudo-labels, for the share C of the score that is not known without a judge. The degrees of freedom are n - 1 or
+    n/(n - 1), or n/(n - 2) with a tuned weight, for n labelled clusters, plus 2 C^2/((m + 2)(m + 1)) for the two
+    pseudo-labels, for the share C of the score that is not known without a judge, and m = n where labels were drawn
+    alike, else less (`ModelRows.effective_labels`). The degrees of freedom are n - 1 or
     n - 2, times the squared share by which the pseudo-labels raise the variance.
 
     References
@@ -472,13 +477,13 @@ def _ppi_terms(rows: ModelRows) -> _Terms:
     size = float(np.sum(unknown))
     share = size / N if N else 1.0
     if not total:
-        return _Terms(known_sum if share == 0 else np.full(N, np.nan), unknown_judged, rows.clusters, 0, share)
+        return _Terms(known_sum if share == 0 else np.full(N, np.nan), unknown_judged, rows.clusters, 0, 0.0, share)
     label = float(np.sum(rows.weight * rows.sampling * rows.label)) / total
     judged = float(np.sum(rows.weight * rows.sampling * rows.judged)) / total
     scale = size / total
     fixed = known_sum + unknown * label + scale * rows.sum_by_question(rows.sampling * (rows.label - label))
     judge = unknown_judged - unknown * judged - scale * rows.sum_by_question(rows.sampling * (rows.judged - judged))
-    return _Terms(fixed, judge, rows.clusters, rows.n_labelled_clusters, share)
+    return _Terms(fixed, judge, rows.clusters, rows.n_labelled_clusters, rows.effective_labels, share)
 
 
 def _estimate(samples: Sequence[_Terms], weight: float | None, *, spread: float) -> _Estimate:
@@ -504,7 +509,9 @@ def _estimate(samples: Sequence[_Terms], weight: float | None, *, spread: float)
     degrees = max(n - 1 - is_tuned, 1)
     variance = covariance[0, 0] + 2 * weight * covariance[0, 1] + weight**2 * covariance[1, 1]
     variance = max(float(variance), 0.0) * n / degrees
-    total = variance + sum(one.share**2 for one in unknown) * 2 * spread**2 / ((n + 2) * (n + 1))
+    sizes = [min(n, one.effective) for one in unknown]
+    pseudo = sum(one.share**2 / ((m + 2) * (m + 1)) for one, m in zip(unknown, sizes, strict=True))
+    total = variance + 2 * spread**2 * pseudo
     df = degrees * min(total / variance, 1e150) ** 2 if variance > 0 else np.inf
     return _Estimate(_mean(fixed) + weight * _mean(judge), float(np.sqrt(total)), float(df), weight)
 
@@ -554,7 +561,7 @@ def _rogan_gladen(data: JudgedCompletions, rows: Sequence[ModelRows], signs: Seq
         agreement = verdict if is_right else 1 - verdict
         total = np.sum(weight[here])
         np.add.at(change, place[here], factor * weight[here] * (agreement[here] - value) / total)
-        n = int(np.sum(here))
+        n = total / np.max(weight[here])
         pseudo += factor**2 * 2 / ((n + 2) * (n + 1))
     n_clusters = len(set(place.tolist()))
     if n_clusters < 2:
@@ -605,7 +612,7 @@ def _reasons(
         of_model = "" if n_labels is None else f"{data.models[i]}: "
         # The error of a difference is unknown because of the model with fewer labels.
         has_enough = n_labels is not None and np.isnan(error) and n > max(1, min(labels))
-        text = "" if has_enough else _describe_labels(n, error, method, accuracy)
+        text = "" if has_enough else _describe_labels(n, data.select(i).effective_labels, error, method, accuracy)
         parts = [f"{of_model}{text}" if text and method in {"ppi", "labels"} else text]
         scored = (data.model == i) & ~np.isnan(data.judged)
         if np.any(scored) and np.all(is_known[scored]):
@@ -615,7 +622,7 @@ def _reasons(
         yield RowNotes(*parts)
 
 
-def _describe_labels(n: int, se: float, method: CalibrationMethod, accuracy: JudgeAccuracy) -> str:
+def _describe_labels(n: int, effective: float, se: float, method: CalibrationMethod, accuracy: JudgeAccuracy) -> str:
     """Return what a method supposes, or that a model has few labels."""
     if method == "raw":
         return "the judge's opinion: no correction by people's labels"
@@ -627,4 +634,6 @@ def _describe_labels(n: int, se: float, method: CalibrationMethod, accuracy: Jud
         return f"{n} {'label' if n == 1 else 'labels'}: too few to correct the judge's score"
     if n < FEWEST_LABELS:
         return f"only {n} labels, fewer than {FEWEST_LABELS}: the interval is wide, and its coverage is uncertain"
+    if effective < FEWEST_LABELS:
+        return f"{n} labels count as {effective:.0f}: they were drawn unevenly, or are of few questions"
     return ""

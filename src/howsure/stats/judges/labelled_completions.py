@@ -194,6 +194,21 @@ class ModelRows(NamedTuple):
         """The number of clusters (questions, without clusters) with a labelled completion."""
         return len(set(self.clusters[np.unique(self.place[self.sampling > 0])].tolist()))
 
+    @property
+    def effective_labels(self) -> float:
+        """How many labels drawn alike leave as much unseen as these: 1 / the largest part of the score of one label.
+
+        At most the number of clusters. Where all labelled completions have one verdict, other verdicts are unseen.
+        """
+        drawn = self.sampling > 0
+        weight = (self.weight * self.sampling)[drawn]
+        if not len(weight):
+            return 0.0
+        verdicts = np.unique(self.judged[drawn])
+        others = (self.judged != verdicts[0]) & ~self.is_known & (len(verdicts) == 1)
+        unseen = np.sum(self.weight[others]) / np.sum(self.weight[~self.is_known])
+        return float(min(self.n_labelled_clusters, 1 / max(np.max(weight) / np.sum(weight), unseen)))
+
 
 class LabelAgreement(NamedTuple):
     """How far two reviewers agree on the completions that both labelled."""
