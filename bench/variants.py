@@ -20,11 +20,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from checked_tables import LOWEST
 from howsure.prompts import Dimension, Space, Value
 from howsure.stats.core.claims import PROMPT_CLAIMS, PROMPT_COMPONENTS, PromptComponent
 from howsure.stats.core.cube import Cube, Layout
 from howsure.stats.core.intervals import variance_limits
-from howsure.stats.prompts import estimate_components, required_for_space, required_variants
+from howsure.stats.prompts import (
+    FEW_VARIANTS,
+    estimate_components,
+    required_for_space,
+    required_variants,
+    summarize_variants,
+)
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -169,6 +176,33 @@ def enough_table(trials: int) -> tuple[str, list[float]]:
     return "\n".join(lines), coverage
 
 
+def few_table(trials: int) -> tuple[str, list[tuple[float, bool]]]:
+    """Coverage of the mean over few prompts, where one in ten breaks the format and where none does, and its note."""
+    lines = ["| prompts | questions | variants | coverage | width | noted |", "|---|---:|---:|---:|---:|---:|"]
+    rows = []
+    draws = np.random.default_rng(1).standard_normal((2, 1_000_000))
+    for broken, N, S in product((0.0, 0.1), (100, 500), (3, 5, 10, 20, 30)):
+        rng = np.random.default_rng([N, S, int(100 * broken)])
+
+        def effect(size: tuple[int, ...], rng: np.random.Generator = rng, broken: float = broken) -> Array:
+            return 0.1 * rng.standard_normal(size) - 2 * (rng.random(size) < broken)
+
+        ease = 0.5 + 1.5 * draws[0] + 0.3 * draws[1] + effect(draws[0].shape, np.random.default_rng(2))
+        truth = float(np.mean(1 / (1 + np.exp(-ease))))
+        size = trials, N, S
+        logit = 0.5 + 1.5 * rng.standard_normal((trials, N, 1)) + 0.3 * rng.standard_normal(size)
+        right = (rng.random(size) < 1 / (1 + np.exp(-logit - effect((trials, 1, S))))).astype(float)
+        names = [tuple(map(str, range(n))) for n in size]
+        found = summarize_variants(Cube("simulated", *names, np.ones(size, np.int64), right, right))
+        low, high = found["low"], found["high"]
+        covered = float(np.mean((low <= truth) & (truth <= high)))
+        noted = bool(np.all([FEW_VARIANTS in str(note) for note in found["note"]]))
+        rows.append((covered, noted))
+        kind = "one in ten is broken" if broken else "none is broken"
+        lines.append(f"| {kind} | {N} | {S} | {covered:.3f} | {np.mean(high - low):.3f} | {noted:d} |")
+    return "\n".join(lines), rows
+
+
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """For docs/guarantees.md; asserts what is promised."""
     designs = [(100, 10, 2, 0.0), (100, 10, 2, 0.15)]
@@ -184,6 +218,12 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
             assert abs(row.bias) < 4.5 * row.error, row
             assert row.covered > (0.85 if quick else 0.885), row  # the lowest: 30 heavy-tailed variants
         yield f"Prompt variants: {title}", components_table(rows)
+    text, few_rows = few_table(200 if quick else 2000)
+    assert all(
+        noted or covered > LOWEST - 3 * np.sqrt(LOWEST * (1 - LOWEST) / (200 if quick else 2000))
+        for covered, noted in few_rows
+    ), few_rows
+    yield "Prompt variants: the mean over few of them", text
     text, coverage = enough_table(100 if quick else 2000)
     assert min(coverage) > (0.8 if quick else 0.9)
     yield "Prompt variants: how many are enough, epsilon .01, delta .1", text

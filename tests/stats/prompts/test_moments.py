@@ -15,7 +15,7 @@ import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.pilot import components_from_cube
-from howsure.stats.prompts.moments import summarize_variants
+from howsure.stats.prompts.moments import FEW_VARIANTS, summarize_variants
 from howsure.stats.prompts.unparsed import estimate_unparsed_effect
 
 NAMES = ("a", "b"), tuple(f"q{q:02}" for q in range(30)), tuple(f"v{s}" for s in range(9))
@@ -219,3 +219,24 @@ def test_n_star_of_variants_with_their_own_questions_is_larger():
     cube, _ = own_questions(12, vQ=0.04, vS=0.0009)
     own, common = (summarize_variants(replace(cube, drawn_questions=which)).sample_size for which in (True, False))
     assert own.n_star[0, 0] > 2 * common.n_star[0, 0]
+
+
+def test_the_mean_over_five_prompts_of_which_one_in_ten_is_broken():
+    """100 questions: Satterthwaite's degrees of freedom of the estimated variance covered .918, and nothing was said."""
+    rng, size = np.random.default_rng(5), (1000, 100, 5)
+    prompt = -2.0 * (rng.random((1000, 1, 5)) < 0.1)
+    ease = 0.5 + 1.5 * rng.standard_normal((1000, 100, 1)) + prompt
+    right = (rng.random(size) < 1 / (1 + np.exp(-ease))).astype(float)
+    names = [tuple(map(str, range(n))) for n in size]
+    found = summarize_variants(Cube("s", *names, np.ones(size, int), right, right))
+    normal = 0.5 + 1.5 * np.random.default_rng(1).standard_normal(1_000_000)
+    truth = 0.9 * np.mean(1 / (1 + np.exp(-normal))) + 0.1 * np.mean(1 / (1 + np.exp(2 - normal)))
+    assert np.mean((found["low"] <= truth) & (truth <= found["high"])) >= 0.93
+    assert all(FEW_VARIANTS in str(note) for note in found["note"])
+
+
+def test_thirty_prompts_are_not_called_few():
+    scores = np.random.default_rng(1).uniform(0.4, 0.6, (1, 30))
+    for n, is_few in ((30, False), (29, True)):
+        found = summarize_variants(Cube.from_means("demo", ["a"], [f"v{i}" for i in range(n)], scores[:, :n]))
+        assert (FEW_VARIANTS in str(found["note"][0])) is is_few

@@ -448,17 +448,16 @@ def test_models_together_are_each_model_alone(nested):
 def test_degrees_of_freedom_of_each_claim_by_hand():
     """Student's t for scores beyond [0, 1], 6 questions x 4 variants: 5 for new questions, 3 for new variants.
 
-    Those of both are Satterthwaite's, V^2/(Vq^2/5 + Vv^2/3) for the variances Vq of new questions and Vv of new variants.
+    Those of both are Satterthwaite's, (Vq + Vs)^2/(Vq^2/5 + Vs^2/3), for the variance Vq of new questions and the upper
+    limit Vs of the variance of the variants over 4.
     """
     found = estimate_components(cube_of(drawn(4)))
     assert min(found.question[0], found.variant[0]) > 0
-    both, questions, variants = (
-        found.variance(claim)[0] for claim in ("new-questions-and-variants", "new-questions", "new-variants")
-    )
+    questions, variants = found.variance("new-questions")[0], found.limits("variant", 0.9)[1][0] / 4
     expected = {
         "new-questions": 5,
         "new-variants": 3,
-        "new-questions-and-variants": both**2 / (questions**2 / 5 + variants**2 / 3),
+        "new-questions-and-variants": (questions + variants) ** 2 / (questions**2 / 5 + variants**2 / 3),
     }
     for claim, df in expected.items():
         between = found.interval(claim, 0.9)

@@ -24,7 +24,13 @@ from howsure.stats.prompts.additive_fit import fit_additive
 from howsure.stats.prompts.components import FILLED_CELLS, PromptComponents, estimate_components
 from howsure.stats.prompts.sample_size import SampleSize, required_variants
 
-__all__ = ["Moments", "VariantSummary", "summarize_variants"]
+__all__ = ["FEW_VARIANTS", "Moments", "VariantSummary", "summarize_variants"]
+
+#: Below so many variants, a kind of variant that breaks the format may not be among them; and the note on it.
+_FEWEST_VARIANTS = 30
+FEW_VARIANTS = (
+    f"fewer than {_FEWEST_VARIANTS} variants: where some break the format, the interval of the mean may be too narrow"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +174,8 @@ class VariantSummary(Result):
         """Return the notes of the components and of the required numbers."""
         own = self.cube.drawn_questions  # the components say that missing cells are filled, which here none is
         drew = ["each variant has its own sample of the questions; the mean is that of all questions" * own]
-        notes = zip(self.components.note, *self.sample_size.note.T, strict=True)
+        few = [FEW_VARIANTS * bool(1 < n < _FEWEST_VARIANTS) for n in self.sample_size.n_variants]
+        notes = zip(self.components.note, few, *self.sample_size.note.T, strict=True)
         merged = [RowNotes(*drew, *row).sentences for row in notes]
         chosen = [RowNotes(*(part for part in row if not (own and part.endswith(FILLED_CELLS)))) for row in merged]
         return np.array(chosen, dtype=object)
