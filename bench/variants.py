@@ -192,8 +192,10 @@ def few_table(trials: int) -> tuple[str, list[tuple[float, bool]]]:
         size = trials, N, S
         logit = 0.5 + 1.5 * rng.standard_normal((trials, N, 1)) + 0.3 * rng.standard_normal(size)
         right = (rng.random(size) < 1 / (1 + np.exp(-logit - effect((trials, 1, S))))).astype(float)
-        names = [tuple(map(str, range(n))) for n in size]
-        found = summarize_variants(Cube("simulated", *names, np.ones(size, np.int64), right, right))
+        models, questions, variants = (tuple(map(str, range(n))) for n in size)
+        found = summarize_variants(
+            Cube("simulated", models, questions, variants, np.ones(size, np.int64), right, right)
+        )
         low, high = found["low"], found["high"]
         covered = float(np.mean((low <= truth) & (truth <= high)))
         noted = bool(np.all([FEW_VARIANTS in str(note) for note in found["note"]]))
