@@ -200,6 +200,28 @@ def test_interval_arguments():
     assert math.isnan(interval(0.0, 1.0, 1).high)  # one question has no t interval
 
 
+@pytest.mark.parametrize("offset", [1e4, 1e6, -1e6])
+def test_a_large_offset_changes_no_error(offset):
+    scores = np.random.default_rng(1).normal(0, 1, (1, 50, 4))
+    plain, moved = (
+        Cells.from_scores("b", ["m"], list(map(str, range(50))), (scores + x).tolist()) for x in (0, offset)
+    )
+    assert np.nanmean(moved.within) == pytest.approx(np.nanmean(plain.within), rel=1e-3)
+
+
+@pytest.mark.parametrize("offset", [1e7, 1e8, -1e8, 1e12])
+def test_generations_whose_squares_lose_their_spread_are_refused(offset):
+    """At 1e8 the variance within questions was 0, and `se_data` the whole error, in silence."""
+    scores = offset + np.random.default_rng(1).normal(0, 1, (1, 50, 4))
+    with pytest.raises(InputError, match="squares lose that; subtract a constant"):
+        Cells.from_scores("b", ["m"], list(map(str, range(50))), scores.tolist())
+
+
+def test_scores_that_differ_by_rounding_are_read():
+    scores = [[[np.float64(np.float32(0.3)), 0.3], [1e8, 1e8]]]
+    assert Cells.from_scores("b", ["m"], ["p", "q"], scores).within.tolist() == [[pytest.approx(0, abs=1e-15), 0]]
+
+
 @pytest.mark.parametrize("score", [1e308, -1e308, 1e51])
 def test_scores_whose_powers_are_no_floats_are_refused(score):
     with pytest.raises(InputError, match=r"b: a score of 'm' on 'q2' is larger than 1e\+50 in size; divide the scores"):

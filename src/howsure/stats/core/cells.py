@@ -66,6 +66,8 @@ def drop_rounding(square: FloatArray, n: FloatArray | float, center: FloatArray 
 _FEWEST_EQUAL = 10
 #: Largest score in size: its sixth power, which no estimate exceeds, is a float.
 _LARGEST_SCORE = 1e50
+#: Scores up to this size keep the spread of any that are no rounding of each other.
+_EXACT_SCORE = 1e4
 #: Rounding of a sum of squares, as a part of it, per score.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 #: Rounding that a sum of scores may leave, per score.
@@ -78,27 +80,51 @@ ARRAYS = ("n", "total", "total_sq", "failed", "unparsed", "minimum", "maximum", 
 MOST_OUTCOMES = 26
 
 
-def check_score_size(
-    benchmark: str, models: Sequence[str], questions: Sequence[str], total_sq: NDArray[np.floating]
-) -> None:
-    """Raise InputError for a score whose powers are no floats.
+class _Scored(Protocol):
+    """Cells or a cube: a benchmark with the sums and extremes of its scores."""
+
+    @property
+    def benchmark(self) -> str: ...
+    @property
+    def models(self) -> tuple[str, ...]: ...
+    @property
+    def questions(self) -> tuple[str, ...]: ...
+    @property
+    def total_sq(self) -> FloatArray: ...
+    @property
+    def minimum(self) -> FloatArray | None: ...
+    @property
+    def maximum(self) -> FloatArray | None: ...
+
+
+def check_score_size(one: _Scored) -> None:
+    """Raise InputError for scores whose powers are no floats, or whose spread is lost in their squares.
 
     Parameters
     ----------
-    benchmark, models, questions
-        Names for the message.
-    total_sq
-        Sum of squared scores, shape (models, questions, ...).
+    one
+        Cells or a cube.
 
     Raises
     ------
     InputError
-        When a score is larger than 1e50 in size.
+        When a score is larger than 1e50 in size; or when scores are beyond 10,000 and the generations of a model differ
+        by so little that rounding may change their variance by 1 % or more: 1e7 with a standard deviation of 1.
     """
-    if np.any(total_sq > _LARGEST_SCORE**2):
-        m, q, *_ = np.argwhere(total_sq > _LARGEST_SCORE**2)[0]
-        what = f"a score of {models[m]!r} on {questions[q]!r} is larger than {_LARGEST_SCORE:g} in size"
-        raise InputError(what, where=benchmark, remedy="divide the scores by a constant")
+    if np.any(one.total_sq > _LARGEST_SCORE**2):
+        m, q, *_ = np.argwhere(one.total_sq > _LARGEST_SCORE**2)[0]
+        what = f"a score of {one.models[m]!r} on {one.questions[q]!r} is larger than {_LARGEST_SCORE:g} in size"
+        raise InputError(what, where=one.benchmark, remedy="divide the scores by a constant")
+    if one.minimum is None or one.maximum is None or not np.any(is_large := np.abs(one.maximum) > _EXACT_SCORE):
+        return
+    spread, total_sq = (
+        np.where(is_large, each, 0).reshape(len(one.models), -1) for each in (one.maximum - one.minimum, one.total_sq)
+    )
+    squares, rounding = np.sum(spread**2, axis=1) / 2, 100 * _ROUNDING * np.sum(total_sq, axis=1)
+    for m in np.flatnonzero((squares > 0) & (squares < rounding)):
+        low, most = f"{float(np.nanmin(one.minimum[m])):.3g}", spread[m].max()
+        what = f"generations of {one.models[m]!r} differ by at most {most:.3g} and are near {low}: squares lose that"
+        raise InputError(what, where=one.benchmark, remedy=f"subtract a constant, such as {low}, from all scores")
 
 
 def is_unit(
@@ -232,7 +258,7 @@ class Cells:
             if len(set(names)) < len(names):
                 twice = min(x for x in names if names.count(x) > 1)
                 raise InputError(f"{name[:-1]} {twice!r} is there twice", where="Cells")
-        check_score_size(self.benchmark, self.models, self.questions, self.total_sq)
+        check_score_size(self)
 
     def __repr__(self) -> str:
         M, N = self.n.shape

@@ -133,7 +133,7 @@ class Cube:
                 raise InputError(f"{len(values)} values of {dimension!r} for {shape[2]} variants", where="Cube")
         if self.default is not None and not 0 <= self.default < shape[2]:
             raise InputError(f"default is {self.default!r} of {shape[2]} variants", where="Cube")
-        check_score_size(self.benchmark, self.models, self.questions, self.total_sq)
+        check_score_size(self)
 
     @classmethod
     def from_scores(
