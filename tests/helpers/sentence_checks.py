@@ -776,7 +776,7 @@ COMPUTED = [
         check_matrix,
     ),
     (rf"With one generation per question the median standard error of a difference is {NUMBER}\.", check_median_error),
-    (r"In ([\d,]+) of ([\d,]+) pairs? no difference varied, so that the error is unknown\.", check_unvaried_pairs),
+    (r"In ([\d,]+) of ([\d,]+) pairs? no variation was seen, so that the error is unknown\.", check_unvaried_pairs),
     (
         (
             r"In no pair are the scores of the two models positively correlated over questions: pairing does not reduce the "

@@ -160,12 +160,12 @@ def test_models_that_never_disagree_are_not_above_the_curve():
 def test_differences_that_do_not_vary_have_no_known_error():
     made = pairs(cells("1" * 40, "1" * 40, "0" * 40))
     text = describe_pair_errors(made, binary=True)
-    assert text.startswith("In 3 of 3 pairs no difference varied, so that the error is unknown.")
+    assert text.startswith("In 3 of 3 pairs no variation was seen, so that the error is unknown.")
     assert "median" not in text
     # by hand: 10 of 40 questions differ: sqrt((1/4 - 1/16)/40) = .068 for two pairs; the third never differs
     made = pairs(cells("1" * 40, "1" * 40, "0" * 10 + "1" * 30))
     text = describe_pair_errors(made, binary=True)
-    assert "the median standard error of a difference is 0.068. In 1 of 3 pairs no difference varied" in text
+    assert "the median standard error of a difference is 0.068. In 1 of 3 pairs no variation was seen" in text
 
 
 def test_without_disagreement_there_is_no_figure():

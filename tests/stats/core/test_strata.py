@@ -201,7 +201,7 @@ def test_notes_on_differences_hold_where_they_are_made(text, true, false):
     [
         ("the model has no score in some of the strata", [SPREAD, LACKS], [SPREAD, SPREAD], {}),
         ("a stratum has one question", [SPREAD, [[[1]], [[0]]]], [SPREAD, SPREAD], {}),
-        ("no question of some strata varied", [SPREAD, [[[1]] * 9] * 2], [SPREAD, [[[1]] * 200] * 2], {}),
+        ("no variation was seen in some strata", [SPREAD, [[[1]] * 9] * 2], [SPREAD, [[[1]] * 200] * 2], {}),
         ("one generation per question of a stratum", [SPREAD, TWICE], [SPREAD, SPREAD], {}),
         ("prediction noise from", [SOME_TWICE, TWICE], [SOME_TWICE, SPREAD], {}),
         ("no variation was seen within strata", [[[[1]] * 9] * 2, [[[0]] * 9] * 2], [SPREAD, [[[0]] * 9] * 2], {}),

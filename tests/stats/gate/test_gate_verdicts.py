@@ -389,7 +389,7 @@ def test_a_detectable_loss_is_unknown_where_nothing_varied():
     gate = compare_with_baseline(_cells([3] * 20, [3] * 20, k=3), "new", "old")
     assert np.isnan(gate.detectable)
     assert not gate.is_undetectable
-    assert gate["note"].tolist() == ["detectable: no variation was seen"]
+    assert gate["note"].tolist() == ["no variation was seen: no detectable difference"]
     assert compare_with_baseline(_cells([3] * 20, [2] + [3] * 19, k=3), "new", "old").detectable > 0
 
 
@@ -528,9 +528,9 @@ def test_a_bar_by_the_rule_for_what_is_missing_by_hand():
 
 def test_what_limits_the_verdict_on_a_bar_is_said():
     reasons = {
-        "no answer varied: all generations of a question count as one": _cells([2, 2], [2, 0], 2),
+        "no variation was seen: all generations of a question count as one": _cells([2, 2], [2, 0], 2),
         "": _cells([2, 2], [2, 1], 2),
-        "no interval: no variation was seen": Cells.from_scores(
+        "no variation was seen: no interval": Cells.from_scores(
             "demo", ["new"], ["p", "q"], [[[0.5, 0.5], [0.5, 0.5]]]
         ),
     }

@@ -227,7 +227,7 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
         text += f"With one generation per question the median standard error of a difference is {median}. "
     if n_equal:
         text += (
-            f"In {n_equal:,} of {format_count(len(available) + n_equal, 'pair')} no difference varied, so that the "
+            f"In {n_equal:,} of {format_count(len(available) + n_equal, 'pair')} no variation was seen, so that the "
             "error is unknown. "
         )
     text = text.rstrip()

@@ -218,7 +218,7 @@ def combine(
     weight = np.where(np.isnan(z), 0, _weights(weights, names, N, se))
     remarks = notes(
         {
-            "left out: no z, as no variation was seen": np.isnan(z) & (variance == 0),
+            "no variation was seen: left out": np.isnan(z) & (variance == 0),
             "left out: no z, as too few questions are in common": np.isnan(z) & ~(variance == 0),
             "left out: its weight is 0": ~np.isnan(z) & (weight == 0),
             f"{FEW_DF}, and its weight, which few clusters tell; equal weights do not depend on them": np.array(

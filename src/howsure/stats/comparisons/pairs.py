@@ -397,7 +397,7 @@ class Comparison(Result):
                 "no question differs: the interval rests on two pseudo-questions, which differ by 1, the most that "
                 "scores from 0 to 1 can": of_largest,
                 f"all questions{which} differ alike: the interval rests on two pseudo-questions": pseudo & ~alike,
-                "no question varied: the interval rests on half a pseudo-question": pseudo_of_these,
+                "no variation was seen: the interval rests on half a pseudo-question": pseudo_of_these,
                 _describe_flat(self.cells, self.claim): between.flat,
                 UNDETECTABLE: self._is_undetectable,
                 "tango needs one generation per question, scored 0 or 1": ~self.is_single & (self.method == "tango"),

@@ -249,7 +249,7 @@ def rank(
         few = n_common < 2
         why_no_order = {
             "p_wrong_next is unknown: fewer than two questions in common with the next": few,
-            "p_wrong_next is unknown: no variation was seen between it and the next": ~few & (se == 0),
+            "no variation was seen between it and the next: p_wrong_next is unknown": ~few & (se == 0),
             "p_wrong_next is unknown: one generation per question of it or of the next": ~np.isnan(n_common)
             & ~few
             & np.isnan(se),

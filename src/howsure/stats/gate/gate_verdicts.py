@@ -280,7 +280,7 @@ class RegressionGate(Result):
         """Return the reasons, and why `detectable` is not known."""
         texts = {
             self.reasons: self.reasons != "",
-            "detectable: no variation was seen": self.se == 0,
+            "no variation was seen: no detectable difference": self.se == 0,
             "detectable: larger than the score of the baseline": self.is_undetectable,
         }
         return RowNotes(*(text for text, holds in texts.items() if holds))
@@ -512,7 +512,7 @@ def compare_with_baseline(
                     _describe_new(n_new, n_variants): n_new > 0,
                     "no interval: one question says nothing of others": np.isnan(low)
                     and comparison.n_questions[0] == 1,
-                    "no interval: no variation was seen": np.isnan(low) and comparison.n_questions[0] > 1,
+                    "no variation was seen: no interval": np.isnan(low) and comparison.n_questions[0] > 1,
                 }.items()
                 if holds
             )
@@ -823,8 +823,8 @@ def compare_with_bar(
                 text
                 for text, holds in {
                     _ONE_GENERATION: used != claim,
-                    "no answer varied: all generations of a question count as one": is_flat,
-                    "no interval: no variation was seen": np.isnan(low.low[0]),
+                    "no variation was seen: all generations of a question count as one": is_flat,
+                    "no variation was seen: no interval": np.isnan(low.low[0]),
                 }.items()
                 if holds
             )

@@ -109,7 +109,7 @@ class Determinism(Result):
             "no prompt has two completions: whether the model is deterministic is unknown": ~has_repeats,
             "all repeats are identical: one run, from which no error of sampling can be computed": has_repeats
             & (self.n_varied == 0),
-            "scores never differed: the repeats do not say how much the score varies": (self.n_varied > 0)
+            "no variation was seen in the scores: the repeats do not say how much they vary": (self.n_varied > 0)
             & (self.n_scores_varied == 0),
             "prompts have different numbers of completions: those with more show more": has_repeats
             & (self.fewest < self.most),

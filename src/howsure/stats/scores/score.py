@@ -430,7 +430,7 @@ def _score_strata(cells: Cells, strata: Strata, claim: Claim, level: float, meth
     has_all = np.all(n > 0, axis=0)
     remarks = notes(
         {
-            "no question of some strata varied: the error may be too small": has_all
+            "no variation was seen in some strata: the error may be too small": has_all
             & is_small
             & (averaged.variance > 0)
             & (claim in {"new-questions", "single-run"}),
