@@ -166,6 +166,12 @@ def make_designs() -> Iterator[Design]:
             yield Design(f"{which} of {name}, N = {N}, k = {k}", resampled(some, N), k, some.mean(axis=1), 0.4)
 
 
+_EXCESS = """
+
+The chance is too high by .010 to .028 of 3 to 5 models: it takes the observed differences for the true ones, and the model
+that is ahead by chance with them. Only a prior on how models differ would mend that, so it is left as it is."""
+
+
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
     """Yield two tables; raise where sets are right less often than they claim, or `p_best` is wrong on average."""
     failures, rows = [], []
@@ -177,7 +183,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
         rows.append([f"{M} models", str(len(now)), *as_floats(truth.mean(), now.mean(), squares[0])])
         rows[-1] += as_floats(old.mean(), squares[1])
     header = ("models", "draws", "truly the best", "mean p_best", "squared error", "old rule", "squared error")
-    yield "Chance of a model that crashed on the hard fifth to be the best", markdown_table(header, rows)
+    yield "Chance of a model that crashed on the hard fifth to be the best", markdown_table(header, rows) + _EXCESS
     rows = []
     for design in make_designs():
         own, joint = evaluate_design(design, 30 if quick else 500)
