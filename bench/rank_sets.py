@@ -168,8 +168,8 @@ def make_designs() -> Iterator[Design]:
 
 _EXCESS = """
 
-The chance is too high by .010 to .028 of 3 to 5 models: it takes the observed differences for the true ones, and the model
-that is ahead by chance with them. Only a prior on how models differ would mend that, so it is left as it is."""
+The chance is too high by .010 to .028 of 3 to 5 models: it takes the observed differences for the true ones, and the
+model that is ahead by chance with them. Only a prior on how models differ would mend that, so it is left as it is."""
 
 
 def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
