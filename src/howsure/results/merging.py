@@ -18,6 +18,7 @@ from howsure.notes import Note
 from howsure.rows.to_cells import EXTREMES, SUMS
 from howsure.stats.core.cells import Cells, merge_clusters
 from howsure.stats.core.cube import Cube
+from howsure.stats.repeats import CHANCE, are_requests_alike
 from howsure.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ SourceT = TypeVar("SourceT")
 
 #: Columns of a run folder whose values together identify a generation.
 MARKS = ("request", "created")
+#: Columns that say what was asked.
+_PROMPT = ("question", "variant")
 #: Requests of models in this process have the hash of their content as id, so an equal id is the same generation.
 _IN_PROCESS = "^(simulated|replay|local)-"
 
@@ -69,6 +72,52 @@ def mark_rows(table: pa.Table) -> pa.Array:
     in_process = compute.fill_null(compute.match_substring_regex(request, _IN_PROCESS), fill_value=False)
     dated = compute.binary_join_element_wise(compute.fill_null(request, ""), created, "@")
     return compute.if_else(in_process, request, dated)
+
+
+def pool_requests(table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Return rows with one for each request, of its mean score, where a model's requests differ by more than chance.
+
+    Generations of one request share what the request has: the deployment that a router chose, or a seed. Where the
+    scores show that (`are_requests_alike`, at a level of `CHANCE`), a request is one generation.
+
+    Parameters
+    ----------
+    table
+        Rows with the columns of the key, score and request.
+
+    Returns
+    -------
+    table, models
+        The rows, and the models whose requests are units now.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    known = compute.and_(compute.is_valid(table["request"]), compute.is_valid(table["score"]))
+    if compute.count_distinct(table["request"]).as_py() >= table.num_rows:
+        return table, []
+    rows = table.filter(known)
+    code = {name: rows[name].combine_chunks().dictionary_encode() for name in ("benchmark", "model", *_PROMPT)}
+    codes = {name: column.indices.to_numpy(zero_copy_only=False) for name, column in code.items()}
+    score, request = rows["score"].to_numpy(), rows["request"].combine_chunks().dictionary_encode().indices.to_numpy()
+    pooled: list[tuple[str, str]] = []
+    benchmarks, models = (code[name].dictionary.to_pylist() for name in ("benchmark", "model"))
+    for b, m in sorted(set(zip(codes["benchmark"].tolist(), codes["model"].tolist(), strict=True))):
+        here = (codes["benchmark"] == b) & (codes["model"] == m)
+        cell = np.unique(np.stack([codes[name][here] for name in _PROMPT]), axis=1, return_inverse=True)[1].ravel()
+        if are_requests_alike(cell, request[here], score[here]) < CHANCE:
+            pooled.append((benchmarks[b], models[m]))
+    if not pooled:
+        return table, []
+    name_of = compute.binary_join_element_wise(table["benchmark"], table["model"], "\0")
+    is_pooled = compute.and_(compute.is_in(name_of, pa.array(["\0".join(each) for each in pooled])), known)
+    key = ["benchmark", "model", *_PROMPT, "request"]
+    others = [name for name in table.column_names if name not in {*key, "score", "generation"}]
+    merges = [("score", "mean"), ("generation", "min"), *((name, "first") for name in others)]
+    units = table.filter(is_pooled).group_by(key, use_threads=False).aggregate(merges)
+    units = units.rename_columns([*key, "score", "generation", *others]).select(table.column_names)
+    units = units.cast(table.schema)
+    return pa.concat_tables([table.filter(compute.invert(is_pooled)), units]), sorted({m for _, m in pooled})
 
 
 def describe_variants(

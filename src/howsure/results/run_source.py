@@ -161,8 +161,7 @@ class RunSource:
         """The rows from which cells are computed: scored and failed generations, with their clusters."""
         from pyarrow import compute
 
-        names = [*_COLUMNS, "status"]
-        columns = dict.fromkeys([*names, *(merging.MARKS if self.earlier else ())])
+        columns = dict.fromkeys([*_COLUMNS, "status", *merging.MARKS])
         stored = self._stream(list(columns)).read_all()
         if not stored.num_rows:
             remedy = "run its experiment again to sample them"
@@ -180,8 +179,12 @@ class RunSource:
         names = [name for name in _COLUMNS if name != "answer" or has_answers(table)]
         if set(compute.unique(table["status"]).to_pylist()) & set(WITHOUT_ANSWER):
             names.append("status")  # refusals are not unparsed
-        table = keep_first_rows(table.select(names), self.most_generations, str(self.path))
-        return self._add_clusters(table)
+        table = keep_first_rows(table.select([*names, "request"]), self.most_generations, str(self.path))
+        table, models = merging.pool_requests(table)
+        if models:
+            more = f" and {len(models) - _N_NAMED} more models" if len(models) > _N_NAMED else ""
+            self._note(Note("requests-as-units", facts={"models": ", ".join(models[:_N_NAMED]) + more}))
+        return self._add_clusters(table.drop_columns("request"))
 
     def _suggest_scorer(self) -> str:
         """Return how completions without a score get one, or how the scores that they have are read."""

@@ -31,6 +31,7 @@ from howsure.stats.repeats.runs import align_runs, compare_run_totals, find_copi
 __all__ = [
     "CHANCE",
     "SHARE",
+    "are_requests_alike",
     "bound_equal_texts",
     "bound_uniform_replies",
     "describe_dependence",
@@ -54,6 +55,8 @@ _LEAST_VARIANCE = 5.0
 _FIRST_LOOK = 100
 #: Scores that are compared between sources at most.
 _MOST = 50_000_000
+#: Fewest prompts with several requests, scores that differ, and a request of several generations.
+_FEWEST_CELLS = 20
 _ODD, _EVEN = np.uint64(0xAAAAAAAAAAAAAAAA), np.uint64(0x5555555555555555)
 
 
@@ -229,6 +232,52 @@ def find_shared_noise(outcomes: NDArray[np.uint64]) -> tuple[float, float]:
     total, k = total[common], k[common]
     statistic, df, _ = compare_run_totals(k, total, total.sum(axis=0))
     return (float(special.chdtrc(df, statistic)), float(np.sqrt(statistic / df))) if df else (np.nan, np.nan)
+
+
+def are_requests_alike(cell: IntArray, request: IntArray, score: FloatArray) -> float:
+    """Test whether generations of one request score more alike than those of several requests for one prompt.
+
+    They do where a router sends requests to deployments that differ, or where a reply's choices share a seed.
+
+    Parameters
+    ----------
+    cell, request
+        Index of the prompt and of the request of each generation of a model, shape (R,).
+    score
+        Its score, shape (R,).
+
+    Returns
+    -------
+    p
+        One-sided p-value; NaN where too few prompts have several requests of which one has several generations.
+
+    Notes
+    -----
+    If the n scores of a prompt, with the unbiased variance s^2, are put into its R requests at random, the sum over
+    requests of n_r (mean_r - mean)^2 is (R - 1) s^2 on average. The p-value is that of Student's t for the sum of the
+    deviations from it over prompts, each scaled by itself.
+
+    Examples
+    --------
+    >>> cell, request = np.repeat(np.arange(40), 4), np.repeat(np.arange(80), 2)
+    >>> right = (np.random.default_rng(1).random(80) < 0.5).astype(float)  # both choices of a reply score the same
+    >>> are_requests_alike(cell, request, right[request]) < 1e-6
+    True
+    """
+    place = np.unique(np.stack([cell, request]), axis=1, return_inverse=True)[1].ravel()
+    per_request, of_cell = np.bincount(place).astype(float), np.zeros(place.max(initial=-1) + 1, np.int64)
+    of_cell[place] = cell
+    n, R = np.bincount(cell).astype(float), np.bincount(of_cell, minlength=cell.max(initial=-1) + 1).astype(float)
+    centred = score - (np.bincount(cell, weights=score) / np.maximum(n, 1))[cell]
+    square = np.bincount(cell, weights=centred**2) / np.maximum(n - 1, 1)
+    sums = np.bincount(place, weights=centred)
+    between = np.bincount(of_cell, weights=sums**2 / per_request, minlength=len(n))
+    tells = (R > 1) & (n > R) & (square > 0)
+    excess = (between - (R - 1) * square)[tells]
+    size = np.sqrt(np.sum(excess**2))
+    if len(excess) < _FEWEST_CELLS or not size:
+        return np.nan
+    return float(special.stdtr(len(excess), -excess.sum() / size))
 
 
 def _count_bits(values: NDArray[np.uint64]) -> IntArray:
