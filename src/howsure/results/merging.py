@@ -93,10 +93,10 @@ def pool_requests(table: pa.Table) -> tuple[pa.Table, list[str]]:
     import pyarrow as pa
     from pyarrow import compute
 
-    known = compute.and_(compute.is_valid(table["request"]), compute.is_valid(table["score"]))
+    has_both = compute.and_(compute.is_valid(table["request"]), compute.is_valid(table["score"]))
     if compute.count_distinct(table["request"]).as_py() >= table.num_rows:
         return table, []
-    rows = table.filter(known)
+    rows = table.filter(has_both)
     code = {name: rows[name].combine_chunks().dictionary_encode() for name in ("benchmark", "model", *_PROMPT)}
     codes = {name: column.indices.to_numpy(zero_copy_only=False) for name, column in code.items()}
     score, request = rows["score"].to_numpy(), rows["request"].combine_chunks().dictionary_encode().indices.to_numpy()
@@ -110,7 +110,7 @@ def pool_requests(table: pa.Table) -> tuple[pa.Table, list[str]]:
     if not pooled:
         return table, []
     name_of = compute.binary_join_element_wise(table["benchmark"], table["model"], "\0")
-    is_pooled = compute.and_(compute.is_in(name_of, pa.array(["\0".join(each) for each in pooled])), known)
+    is_pooled = compute.and_(compute.is_in(name_of, pa.array(["\0".join(each) for each in pooled])), has_both)
     key = ["benchmark", "model", *_PROMPT, "request"]
     others = [name for name in table.column_names if name not in {*key, "score", "generation"}]
     merges = [("score", "mean"), ("generation", "min"), *((name, "first") for name in others)]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.core.cells import Cells, FloatArray, IntArray, check_score_size
+from howsure.stats.core.cells import Cells, FloatArray, IntArray, check_score_size, is_unit
 
 __all__ = ["ALL_QUESTIONS", "Cube", "Layout"]
 
@@ -199,7 +199,7 @@ class Cube:
     @cached_property
     def unit(self) -> bool:
         """Whether every score lies in [0, 1]; see `Cells.unit`."""
-        return self.cells().unit
+        return bool(np.all(is_unit(self.n, self.total, self.total_sq, self.minimum, self.maximum)))
 
     def index(self, model: str) -> int:
         """Return the row of a model."""
