@@ -81,7 +81,7 @@ MOST_OUTCOMES = 26
 
 
 class _Scored(Protocol):
-    """Cells or a cube: a benchmark with the sums and extremes of its scores."""
+    """Cells or a cube: a benchmark with the clusters of its questions, and sums and extremes of its scores."""
 
     @property
     def benchmark(self) -> str: ...
@@ -89,6 +89,8 @@ class _Scored(Protocol):
     def models(self) -> tuple[str, ...]: ...
     @property
     def questions(self) -> tuple[str, ...]: ...
+    @property
+    def clusters(self) -> tuple[str, ...] | None: ...
     @property
     def total_sq(self) -> FloatArray: ...
     @property
@@ -496,18 +498,7 @@ def group_equal_models(cells: Cells) -> list[list[str]]:
     return [models for models in groups.values() if len(models) > 1]
 
 
-class _Clustered(Protocol):
-    """Cells or a cube: a benchmark with its questions and their clusters."""
-
-    @property
-    def benchmark(self) -> str: ...
-    @property
-    def questions(self) -> tuple[str, ...]: ...
-    @property
-    def clusters(self) -> tuple[str, ...] | None: ...
-
-
-def merge_clusters(parts: Sequence[_Clustered], questions: Sequence[str]) -> tuple[str, ...] | None:
+def merge_clusters(parts: Sequence[_Scored], questions: Sequence[str]) -> tuple[str, ...] | None:
     """Return the cluster of each question from parts of one benchmark; None if no part has clusters."""
     where = parts[0].benchmark
     if any(part.clusters is None for part in parts):
