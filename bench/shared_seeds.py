@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 import howsure
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.repeats import repeats
-from howsure.stats.repeats.independence import CHANCE, find_shared_noise
+from howsure.stats.repeats.independence import CHANCE, are_requests_alike, find_shared_noise
+from howsure.stats.scores import score
 
 Array = NDArray[np.float64]
 
@@ -109,7 +110,33 @@ def sections(*, quick: bool = False) -> Iterator[tuple[str, str]]:
         "Runs of independent generations that are said to agree too much, 100 questions",
         markdown(["scores", "runs", "said of"], rows),
     )
+    rows = []
+    for (N, requests, choices), apart in product(((100, 2, 5), (100, 5, 2), (300, 2, 10)), (0.0, 0.5)):
+        rng = np.random.default_rng([9, N, requests, round(10 * apart)])
+        found = np.array([judge_requests((N, requests, choices), apart, rng) for _ in range(n // 4)])
+        covered, each, units = found.mean(axis=0)
+        rows.append(["deployments .5 apart" if apart else "independent", N, requests, choices,
+                     f"{covered:.3f}", f"{each:.3f}", f"{units:.3f}"])  # fmt: skip
+        checks.check(covered >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / (n // 4)), f"requests {rows[-1]}")
+    header = ["generations", "questions", "requests", "choices", "covered", "each by itself", "as units"]
+    yield "Requests of several generations, these questions", markdown(header, rows, 1)
     checks.finish()
+
+
+def judge_requests(size: tuple[int, int, int], apart: float, rng: np.random.Generator) -> tuple[bool, bool, bool]:
+    """Return whether the rule covers, whether generations by themselves do, and whether requests are units."""
+    N, requests, choices = size
+    ease = rng.uniform(0.3, 0.7, (N, 1))
+    chance = ease + apart * np.where(rng.random((N, requests)) < 0.5, 0.5, -0.5)
+    y = (rng.random(size) < chance[..., None]).astype(float)
+    at = np.arange(N * requests)
+    p = are_requests_alike(np.repeat(at // requests, choices), np.repeat(at, choices), y.ravel())
+    covered = []
+    for values in (y.mean(axis=2), y.reshape(N, -1)):
+        cells = howsure.Cells.from_scores("demo", ["m"], [f"q{q}" for q in range(N)], [values.tolist()])
+        limits = score(cells, claim="these-questions").interval()
+        covered.append(bool(limits.low[0] <= ease.mean() <= limits.high[0]))
+    return covered[0 if p < CHANCE else 1], covered[1], p < CHANCE
 
 
 def count_agreeing(runs: int, steps: int, wavering: float, rng: np.random.Generator) -> float:
