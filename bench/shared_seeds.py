@@ -113,11 +113,11 @@ def sections(*, quick: bool = False) -> Iterator[tuple[str, str]]:
     rows = []
     for (N, requests, choices), apart in product(((100, 2, 5), (100, 5, 2), (300, 2, 10)), (0.0, 0.5)):
         rng = np.random.default_rng([9, N, requests, round(10 * apart)])
-        found = np.array([judge_requests((N, requests, choices), apart, rng) for _ in range(n // 4)])
-        covered, each, units = found.mean(axis=0)
+        outcomes = np.array([judge_requests((N, requests, choices), apart, rng) for _ in range(n // 4)])
+        of_rule, of_each, units = outcomes.mean(axis=0)
         rows.append(["deployments .5 apart" if apart else "independent", N, requests, choices,
-                     f"{covered:.3f}", f"{each:.3f}", f"{units:.3f}"])  # fmt: skip
-        checks.check(covered >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / (n // 4)), f"requests {rows[-1]}")
+                     f"{of_rule:.3f}", f"{of_each:.3f}", f"{units:.3f}"])  # fmt: skip
+        checks.check(of_rule >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / (n // 4)), f"requests {rows[-1]}")
     header = ["generations", "questions", "requests", "choices", "covered", "each by itself", "as units"]
     yield "Requests of several generations, these questions", markdown(header, rows, 1)
     checks.finish()
@@ -136,7 +136,8 @@ def judge_requests(size: tuple[int, int, int], apart: float, rng: np.random.Gene
         cells = howsure.Cells.from_scores("demo", ["m"], [f"q{q}" for q in range(N)], [values.tolist()])
         limits = score(cells, claim="these-questions").interval()
         covered.append(bool(limits.low[0] <= ease.mean() <= limits.high[0]))
-    return covered[0 if p < CHANCE else 1], covered[1], p < CHANCE
+    is_unit = bool(p < CHANCE)
+    return covered[0 if is_unit else 1], covered[1], is_unit
 
 
 def count_agreeing(runs: int, steps: int, wavering: float, rng: np.random.Generator) -> float:
