@@ -5,9 +5,12 @@ a frame, such as Spark); only grouped rows come back, and all but the cells of a
 are put into dense arrays: pooled over variants (`make_cells`), of each generation (`make_runs`), of each variant
 (`make_cubes`).
 
-Duplicate keys are found in the same pass where there are no more than 26 generations, from the sum of 4^generation,
-with the term twice for a score above 0.5. Its digits to base 4 are the scores of the single generations, and it has as
-many digits other than 0 as there are rows only if no two generations are equal: equal terms add up to a higher place.
+Duplicate keys are found in the same pass from the sum of 2^generation: the sum has as many bits that are 1 as it has
+terms exactly if no two terms are equal. This holds in double precision too, in any order of adding, for exponents up to
+52. Two equal terms are replaced by one bit of the next place, which leaves fewer bits than terms, and rounding never
+adds a bit. Where there are no more than 26 generations, the sum of 4^generation is used instead, with the term twice
+for a score above 0.5. Its digits to base 4 are the scores of the single generations, and again it has as many digits
+other than 0 as there are rows only if no two generations are equal.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ EXTREMES = {"minimum": np.fmin, "maximum": np.fmax}
 OUTCOMES = "outcomes"
 #: Columns of grouped rows, and the function that merges two groups.
 _MERGES = {**dict.fromkeys((*SUMS, "failed", "unparsed", OUTCOMES), "sum"), "minimum": "min", "maximum": "max"}
+#: Bits of a double, and the largest number of such words for which their sums are faster than a second pass.
+_BITS, _MAX_WORDS = 53, 4
 #: Columns that are added for a while: the rank of a generation among those of its cell, and the place of a row.
 _RANK, _PLACE = "generation rank", "place of the row"
 #: Largest number of cells of a cube; each takes 40 bytes.
@@ -363,7 +368,7 @@ def group_cells(rows: Rows, by: Sequence[str], where: str, *, required: Sequence
     _check_values(table, [name for name in by if name in required], where)
     is_known = not pooled or bool(marks)
     if (has_sums or "generation" in names) and not (
-        is_known and np.array_equal(_count_digits(table), table["rows"].to_numpy())
+        is_known and np.array_equal(_count_different(table, marks), table["rows"].to_numpy())
     ):
         _check_unique(rows, key, where)
     if not has_sums:
@@ -435,9 +440,10 @@ def _split_generations(rows: Rows) -> list[Rows]:
 
 
 def _build_mark_terms(rows: Rows, score: Any) -> dict[str, Any]:
-    """Return the term whose sum shows whether all generations of a group differ: 4^generation, twice for a high score.
+    """Return terms whose sums show whether all generations of a group differ, by column.
 
-    There is none where generations are more than 26 apart, or no whole numbers.
+    `OUTCOMES` where there are at most 26: 4^generation, twice for a score above 0.5. Else 2^generation as doubles of
+    53 bits each; none where generations are too far apart, or no whole numbers.
     """
     import narwhals as nw
 
@@ -448,17 +454,34 @@ def _build_mark_terms(rows: Rows, score: Any) -> dict[str, Any]:
     if limits["first"] is None:
         return {}
     first, span = int(limits["first"]), int(limits["last"]) - int(limits["first"]) + 1
-    if span > MOST_OUTCOMES:
+    if span > _BITS * _MAX_WORDS:
         return {}
     place = (number.cast(nw.Int64) - first).cast(nw.Float64)
-    return {OUTCOMES: nw.lit(2.0) ** (2 * place + (score > 0.5).fill_null(value=False).cast(nw.Float64))}
+    if span <= MOST_OUTCOMES:
+        return {OUTCOMES: nw.lit(2.0) ** (2 * place + (score > 0.5).fill_null(value=False).cast(nw.Float64))}
+    words = {}
+    for start in range(0, span, _BITS):
+        is_within = number.is_between(first + start, first + start + _BITS - 1)
+        words[f"word {start}"] = nw.when(is_within).then(nw.lit(2.0) ** (place - start)).otherwise(nw.lit(0.0))
+    return words
 
 
-def _count_digits(table: pa.Table) -> NDArray[np.integer]:
-    """Return the number of base-4 digits other than 0 of the outcomes, 1 without these; 0 for too large sums."""
-    if OUTCOMES not in table.column_names:
+def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.integer]:
+    """Return the number of different generations of each group, from the sums of `words`; 1 without words."""
+    if not words:
         return np.ones(len(table), np.int64)
-    sums = table[OUTCOMES].to_numpy()
+    count = _count_digits if OUTCOMES in words else _count_bits
+    return np.asarray(np.sum([count(table[name].to_numpy()) for name in words], axis=0))
+
+
+def _count_bits(sums: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Return the number of bits of sums of 2^0 to 2^52; 0 for larger sums, in which a term occurs twice, and NaN."""
+    exact = np.where((sums >= 0) & (sums < 2.0**_BITS), sums, 0.0)  # False for NaN
+    return np.bitwise_count(exact.astype(np.uint64)).astype(np.int64)
+
+
+def _count_digits(sums: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Return the number of base-4 digits other than 0; 0 for sums too large for 26 generations, and for NaN."""
     exact = np.where((sums >= 0) & (sums < 4.0**MOST_OUTCOMES), sums, 0.0).astype(np.uint64)  # False for NaN
     digits = (exact | exact >> np.uint64(1)) & np.uint64(0x5555555555555555)
     return np.asarray(np.bitwise_count(digits), np.int64)
