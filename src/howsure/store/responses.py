@@ -118,7 +118,8 @@ class RunFolder:
             for value in values:
                 prompts[value[: len(SHARED_KEY)]].append(value[len(SHARED_KEY) :])
             blocks = [key + self._encode_block(some) for key, some in prompts.items()]
-            if not all(os.access(self.path / f"{database.NAME}{end}", os.W_OK) for end in ("", "-shm")):
+            files = (f"{self.path / database.NAME}{end}" for end in ("", "-shm"))
+            if any(os.access(file, os.F_OK) and not os.access(file, os.W_OK) for file in files):
                 # SQLite would write into a mapped file that cannot grow, which ends the process without a word.
                 raise StoreError(f"{self.path}: cannot be written any more; make it writable and run again")
             self._lock.record_count(database.insert_blocks(self._connection, blocks))
