@@ -75,7 +75,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._turn = threading.RLock()
+        self._turn, self._files = threading.RLock(), [f"{path / database.NAME}{end}" for end in ("", "-shm")]
         self._encode_text, self._encode_block = build_text_encoder(), build_block_encoder()
         self._settled: dict[tuple[str, str], dict[tuple[str, str], set[int]]] = {}
         _claim_folder(path)
@@ -118,9 +118,8 @@ class RunFolder:
             for value in values:
                 prompts[value[: len(SHARED_KEY)]].append(value[len(SHARED_KEY) :])
             blocks = [key + self._encode_block(some) for key, some in prompts.items()]
-            files = (f"{self.path / database.NAME}{end}" for end in ("", "-shm"))
-            if any(os.access(file, os.F_OK) and not os.access(file, os.W_OK) for file in files):
-                # SQLite would write into a mapped file that cannot grow, which ends the process without a word.
+            if any(os.access(file, os.F_OK) and not os.access(file, os.W_OK) for file in self._files):
+                # SQLite would be ended without a word, as its mapped file cannot grow.
                 raise StoreError(f"{self.path}: cannot be written any more; make it writable and run again")
             self._lock.record_count(database.insert_blocks(self._connection, blocks))
 
