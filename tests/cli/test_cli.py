@@ -199,7 +199,7 @@ WRONG = {
     "results of an experiment that has none": (["score", "exp.yaml"], "exp.yaml: an experiment or another YAML file, which has no results; howsure run exp.yaml"),
     "a check of prompts": (["run", "exp.yaml", "--check", "--show-prompts", "2"], "keep --check"),
     "a question without prompts": (["run", "exp.yaml", "--question", "q"], "add --show-prompts N"),
-    "phrasings by two models": (["init", "new.toml", "--paraphrase", "open", "--model", "a", "--model", "b"], "with one --model"),
+    "phrasings by two models": (["init", "new.toml", "--paraphrase", "open", "--model", "a", "--model", "b"], "phrasings need one model"),
     "a judge of no phrasings": (["init", "new.yaml", "--judge", "a"], "add --paraphrase"),
     "a command that moved": (["doctor", "exp.yaml"], "howsure run does what howsure doctor did: howsure run --help"),
     "two columns that are not there": (["score", "odd.csv"], "name it with --columns score=COLUMN"),

@@ -11,7 +11,6 @@ import pytest
 from helpers.scripted_model import ScriptedModel, VirtualTime, right, sums
 
 from howsure.errors import EndpointError, FatalEndpointError, StoreError
-from howsure.models.model import Reply, Request
 from howsure.prompts.variants import FixedPrompt
 from howsure.sample.budget import Budget
 from howsure.sample.model_config import ModelConfig
@@ -497,16 +496,6 @@ def test_a_model_that_replies_without_choices_has_failed():
     assert ran.rows == []
     assert ran.job.stopped.endswith("failed requests: a reply without choices")
     assert ran.time.now <= 60
-
-
-def test_surplus_choices_are_said_once():
-    def script(request: Request) -> Reply:
-        reply = right(request)
-        return Reply(reply.choices, surplus=2)
-
-    ran = Ran(script, questions=5)
-    assert ran.notes == ["the endpoint sent more generations than requested; the surplus was dropped"]
-    ran.assert_each_cell_once(5, 1)
 
 
 def test_an_endpoint_that_answers_with_something_else_is_given_up_sooner():
