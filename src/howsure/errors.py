@@ -102,15 +102,6 @@ class InputError(HowsureError, ValueError):
         super().__init__(" ".join(f"{text}; {remedy}".split()) if remedy else " ".join(text.split()))
 
 
-def describe_omission(error: InputError) -> str:
-    """Return the note on one of several files that cannot be read and is left out.
-
-    >>> describe_omission(InputError("no column 'score'", where="a.csv", remedy="name it"))
-    "left out: no column 'score'; name it"
-    """
-    return " ".join(f"left out: {error.what}; {error.remedy}".split()) if error.remedy else f"left out: {error.what}"
-
-
 class UnknownNameError(InputError):
     """A name that does not exist; the message suggests the nearest names that do.
 
