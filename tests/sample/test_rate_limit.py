@@ -154,8 +154,9 @@ def test_a_limit_per_minute_that_nobody_tells(kind, rate, most, retry_after):
     run = simulate(per_minute(rate, kind, offset=20, retry_after=retry_after), 10**9, most=most, seconds=240)
     ideal = min(most / LATENCY * run.end, rate * run.end / 60 + (rate if kind == "bucket" else 0))
     print(f"{kind} {rate} retry_after={retry_after}: refused {run.share:.1%}, {run.taken / ideal:.1%} of ideal")
-    assert run.share < 0.15
-    assert run.taken > 0.9 * ideal
+    assert run.share < 0.09
+    assert run.taken > 0.85 * ideal
+    assert run.limiter.learned_rate is not None
 
 
 @pytest.mark.parametrize("kind", ["bucket", "clock", "sliding"])
@@ -170,10 +171,10 @@ def test_a_limit_per_minute_that_is_known(kind, told):
 
 
 @pytest.mark.parametrize(
-    ("places", "most", "refused"), [(64, 512, 0.06), (64, 128, 0.04), (8, 64, 0.35), (100, 256, 0.05)]
+    ("places", "most", "refused"), [(64, 512, 0.06), (64, 128, 0.04), (8, 64, 0.14), (100, 256, 0.05)]
 )
 def test_an_overloaded_server(places, most, refused):
-    run = simulate(ceiling(places), places * 150, most=most, timeout=65.0)
+    run = simulate(ceiling(places), places * 150, most=most)
     ideal = places * 150 * LATENCY / places
     print(f"{places} places for {most}: refused {run.share:.1%}, {ideal / run.end:.1%} of ideal")
     assert run.share < refused
@@ -195,6 +196,7 @@ def test_a_stray_429_changes_nothing(retry_after):
     run = simulate(ask, 5000, most=64)
     assert struck > 50
     assert run.limiter.window == 64
+    assert run.limiter.learned_rate is None
     assert 5000 * LATENCY / 64 / run.end > 0.9 if retry_after is None else run.limiter._hold_until == 0
 
 
@@ -212,21 +214,45 @@ def by_chance(share, then=None, retry_after=None):
 @pytest.mark.parametrize("retry_after", mark_long([None, 1.0], after=1))
 @pytest.mark.parametrize(
     ("share", "most", "ideal"),
-    [(0.05, 64, 0.95), (0.05, 128, 0.9), (0.2, 64, 0.1)],
+    mark_long([(0.05, 64, 0.95), (0.4, 64, 0.65), (0.05, 128, 0.92), (0.2, 64, 0.92)], after=2),
 )
-def test_refusals_that_do_not_depend_on_the_pace(share, most, ideal, retry_after):
+def test_refusals_that_do_not_depend_on_the_pace_do_not_slow_it_down(share, most, ideal, retry_after):
     run = simulate(by_chance(share, retry_after=retry_after), 100 * most, most=most)
-    print(f"{share:.0%} for {most}: {100 * LATENCY / run.end:.1%} of ideal")
+    print(
+        f"{share:.0%} for {most}: {100 * LATENCY / run.end:.1%} of ideal, noise {run.limiter.permanent_rejection_share:.3f}"
+    )
     assert run.share == pytest.approx(share, abs=0.02)
-    # More than one in six is taken for congestion, but never ends the growth.
+    # At 40 % as many as are open wait for their next attempt at times.
     assert 100 * LATENCY / run.end > ideal
+    assert run.limiter.learned_rate is None
 
 
+@pytest.mark.parametrize("seed", mark_long(range(3), after=1))
+@pytest.mark.parametrize("share", [0.05, 0.2])
 @pytest.mark.parametrize("kind", ["bucket", "clock"])
-def test_a_limit_is_found_among_refusals_by_chance(kind):
-    run = simulate(by_chance(0.05, per_minute(600, kind, offset=20)), 10**9, most=64, seconds=240)
+def test_a_limit_is_found_among_refusals_by_chance(kind, share, seed):
+    run = simulate(by_chance(share, per_minute(600, kind, offset=20)), 10**9, most=64, seconds=240, seed=seed)
+    print(f"{kind} and {share:.0%}: refused {run.share:.1%}, {run.taken / (10 * run.end):.1%} of ideal")
     assert run.taken > 0.9 * 10 * run.end
-    assert run.share < 0.2
+    assert run.share < share + 0.15
+    # And what is always refused is not taken for more than it is.
+    assert run.limiter.permanent_rejection_share < share + 0.08
+
+
+@pytest.mark.parametrize("seed", mark_long(range(3), after=1))
+def test_places_are_found_among_refusals_by_chance(seed):
+    # For so long that the backoff of the last few is not what is measured.
+    run = simulate(by_chance(0.2, ceiling(32)), 10**9, most=128, seconds=400, seed=seed)
+    ideal = run.taken / (32 / LATENCY * run.end)
+    print(f"{ideal:.1%} of ideal, refused {run.share:.1%}, window {run.limiter.window}")
+    # Two causes at once, neither told: what is lost is the search.
+    assert ideal > 0.7
+    assert run.limiter.window < 1.5 * 32
+
+
+def test_a_limit_is_never_taken_for_chance():
+    for ask in (per_minute(600, "bucket"), per_minute(600, "clock", offset=20), ceiling(20)):
+        assert simulate(ask, 2500, most=64).limiter.permanent_rejection_share == 0
 
 
 def test_a_slow_spell_of_500_leaves_the_window_alone():
@@ -245,11 +271,11 @@ def test_a_slow_spell_of_500_leaves_the_window_alone():
 def test_failures_of_the_server_pause_the_growth():
     async def go():
         time = VirtualTime()
-        limiter = RateLimiter(10, clock=time.clock, sleep=time.sleep)
-        await refuse(limiter, 10)
+        limiter = RateLimiter(8, clock=time.clock, sleep=time.sleep)
+        await refuse(limiter, 7)
         limiter._hold_until = 0.0
         small = limiter.window
-        assert small < 10
+        assert small < 8
         for error in (EndpointError("x", reason="server"), EndpointError("x", reason="malformed")):
             limiter.release(await limiter.acquire(), error=error)
         for _ in range(10):
@@ -259,7 +285,7 @@ def test_failures_of_the_server_pause_the_growth():
             tickets = [await limiter.acquire() for _ in range(limiter.window)]
             for ticket in tickets:
                 limiter.release(ticket)
-        assert limiter.window == 10
+        assert limiter.window == 8
 
     asyncio.run(go())
 
@@ -270,13 +296,13 @@ async def refuse(limiter, count, reason="rate_limit"):
         limiter.release(ticket, error=EndpointError("no", reason=reason))
 
 
-@pytest.mark.parametrize(("refused", "cut"), [(9, False), (10, True)])
+@pytest.mark.parametrize(("refused", "cut"), [(6, False), (7, True)])
 @pytest.mark.parametrize("reason", ["rate_limit", "timeout"])
-def test_ten_of_64_outcomes_cuts_the_window(refused, cut, reason):
+def test_a_tenth_of_64_outcomes_cuts_the_window(refused, cut, reason):
     async def go():
         time = VirtualTime()
         limiter = RateLimiter(100, clock=time.clock, sleep=time.sleep)
-        for _ in range(54):
+        for _ in range(57):
             limiter.release(await limiter.acquire())
         await refuse(limiter, refused, reason)
         assert (limiter.window < 100) == cut
@@ -284,13 +310,13 @@ def test_ten_of_64_outcomes_cuts_the_window(refused, cut, reason):
     asyncio.run(go())
 
 
-def test_nine_in_64_do_not_add_up_over_hundreds():
+def test_six_in_64_do_not_add_up_over_hundreds():
     async def go():
         time = VirtualTime()
         limiter = RateLimiter(100, clock=time.clock, sleep=time.sleep)
         for _ in range(10):
-            await refuse(limiter, 9)
-            for _ in range(55):
+            await refuse(limiter, 6)
+            for _ in range(58):
                 limiter.release(await limiter.acquire())
         assert limiter.window == 100
 
@@ -343,7 +369,7 @@ def test_a_limit_is_only_lowered_by_what_the_endpoint_tells():
         for told, rate in [(6100.0, 10.0), (305.0, 5.0), (None, 5.0), (0.0, 5.0)]:
             limiter.release(await limiter.acquire(), limits=RateLimits(requests=told))
             time.now += 10
-            assert limiter._requests.rate == pytest.approx(rate)
+            assert limiter._request_allowance.rate == pytest.approx(rate)
 
     asyncio.run(go())
 
