@@ -18,7 +18,7 @@ benchmark.
 `unread_answers`                       how much of the spread over prompts comes from answers that were not parsed
 `difference_components`, `proxy`       variance components of a difference; n* of a cheap model for others
 `prompteval`                           quantiles over prompts from few answers
-`plan`, `frontier`, `draw_questions`   how many questions, variants and generations are needed
+`plan`                                 how many questions, variants and generations are needed
 `noise`                                standard errors on published benchmarks, without a pilot
 `judge_noise`, `judge_errors`          how often a judge contradicts itself; whether it favours a model, or length
 `gate`, `at_least`                     whether a candidate is worse than a baseline, for automatic checks and tests
@@ -88,8 +88,6 @@ if TYPE_CHECKING:
     from howsure.api.run_folders import report as report
     from howsure.api.run_folders import rescore as rescore
     from howsure.api.run_folders import run as run
-    from howsure.api.study_plans import draw_questions as draw_questions
-    from howsure.api.study_plans import frontier as frontier
     from howsure.api.study_plans import noise as noise
     from howsure.api.study_plans import plan as plan
     from howsure.errors import EndpointError as EndpointError
@@ -107,8 +105,7 @@ if TYPE_CHECKING:
 
 __version__: str
 
-# The module of each public name. A module is imported when a name of it is first used, so that `import howsure` and
-# `howsure --help` are fast. tests/test_exported_names.py compares this table with the imports for type checkers above.
+# The module of each public name, imported when it is first used; a test compares the table with the imports above.
 _MODULE_OF = {
     "Cells": "howsure.stats.core.cells",
     "Cost": "howsure.stats.planning",
@@ -135,11 +132,9 @@ _MODULE_OF = {
     "difference_components": "howsure.api.prompt_studies",
     "dimension_shares": "howsure.api.prompt_studies",
     "doctor": "howsure.api.experiment_setup",
-    "draw_questions": "howsure.api.study_plans",
     "effects": "howsure.api.prompt_studies",
     "explain_columns": "howsure.reporting.glossary",
     "figures": "howsure.figures",
-    "frontier": "howsure.api.study_plans",
     "gate": "howsure.api.regression_gate",
     "greedy": "howsure.api.run_comparisons",
     "init": "howsure.api.experiment_setup",
@@ -171,6 +166,9 @@ _MODULE_OF = {
     "variants": "howsure.api.prompt_studies",
 }
 
+#: Functions that were removed, and what does their work.
+_REMOVED = {"frontier": "plan(budget=...) for each budget", "draw_questions": "the key limit of an experiment"}
+
 __all__ = list(_MODULE_OF)
 
 
@@ -178,8 +176,12 @@ def __getattr__(name: str) -> Any:
     """Import a public name from its module."""
     if name == "__version__":  # pyproject.toml says it, and the metadata of the installed package repeats it
         return import_module("importlib.metadata").version("howsure")
+    if name in _REMOVED:
+        raise AttributeError(f"howsure.{name} was removed: {_REMOVED[name]} does it")
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'howsure' has no attribute {name!r}")
+        near = import_module("difflib").get_close_matches(name, _MODULE_OF, n=1, cutoff=0.7)
+        hint = f"; did you mean howsure.{near[0]}?" if near else ""
+        raise AttributeError(f"module 'howsure' has no attribute {name!r}{hint}")
     try:
         module = import_module(_MODULE_OF[name])
     except ModuleNotFoundError as error:  # help and dir skip attributes that do not exist

@@ -50,7 +50,6 @@ QUESTIONS = {
     "prompteval": hs.prompteval,
     "proxy": lambda data: hs.proxy(data, "a"),
     "plan": lambda data: hs.plan(data, se=0.05),
-    "frontier": lambda data: hs.frontier(data, budget=500),
 }
 
 
@@ -99,7 +98,6 @@ CALLS = {
     "rank_flips": lambda **arguments: hs.rank_flips("no file", **arguments),
     "difference_components": lambda **arguments: hs.difference_components("no file", "a", "b", **arguments),
     "plan": lambda **arguments: hs.plan("no file", se=0.1, **arguments),
-    "frontier": lambda **arguments: hs.frontier("no file", budget=5, **arguments),
     "report": lambda **arguments: hs.report("no file", **arguments),
     "rescore": lambda **arguments: hs.rescore("no file", "own", **arguments),
 }

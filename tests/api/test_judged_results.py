@@ -101,7 +101,7 @@ def test_a_sample_corrects_the_scores(run, tmp_path):
     assert by_model["a"]["low"] <= 2 / 3 <= by_model["a"]["high"]
     assert by_model["b"]["low"] == 0
     assert by_model["b"]["high"] < 0.3
-    raw = {row["model"]: row for row in hs.score(run, calibrate=file, calibration="raw")}
+    raw = {row["model"]: row for row in hs.score(run, calibrate=file, method="raw")}
     assert raw["b"]["score"] == pytest.approx(0.5)
     assert "opinion" in raw["b"]["note"]
 
@@ -115,7 +115,7 @@ def test_the_commands_print_it(run, tmp_path):
     assert "judge_score" in scored.stdout
     assert "self-preference: the judge's error on a differs by" in scored.stdout
     compared = runner.invoke(cli, ["compare", str(run), "--a", "a", "--b", "b", "--calibrate", str(file)])
-    assert "judge_difference" in compared.stdout
+    assert "the judge's own difference" in compared.stdout
     below = "\n".join(describe_labels(run, file))
     assert "self-preference" in below
     for printed in (scored.stdout, compared.stdout):
@@ -126,9 +126,9 @@ def test_the_commands_print_it(run, tmp_path):
     ("options", "message"),
     [
         ({"claim": "these-questions"}, "new questions"),
-        ({"method": "t"}, "method with calibrate"),
+        ({"method": "t"}, "unknown method of calibration"),
         ({"missing": "as-zero"}, "missing with calibrate"),
-        ({"calibration": "rogan"}, "unknown method of calibration"),
+        ({"method": "rogan"}, "unknown method of calibration"),
     ],
 )
 def test_what_cannot_be_calibrated_is_refused(run, tmp_path, options, message):

@@ -63,28 +63,6 @@ def test_too_small_a_reference_is_one_line(howsure, tables):
     assert "missing is 'as-zero' with borrow" in err
 
 
-def test_a_plan_writes_the_questions_to_ask(howsure, tables, tmp_path):
-    new, halves = tables
-    borrowed = [part for half in halves for part in ("--borrow", half)]
-    goal = ["--width", "0.16", "--claim", "these-questions"]
-    file = tmp_path / "questions.txt"
-    for paths in ([new], []):
-        code, out, err = howsure("plan", *paths, *borrowed, *goal, "--questions-file", str(file), "--format", "json")
-        best = json.loads(out)[0]
-        assert code == 0
-        assert 30 <= best["n_questions"] < N
-        drawn = file.read_text().splitlines()
-        assert len(set(drawn)) == best["n_questions"]
-        assert set(drawn) <= {f"q{q}" for q in range(N)}
-        assert f"{len(drawn)} of 200 questions, drawn with seed 0" in err
-    code, _, err = howsure("plan", *borrowed, "--width", "0.0001", "--questions-file", str(file))
-    assert code == 2
-    assert "there is no design, so no questions to write" in err
-    code, _, err = howsure("plan", "--accuracy", "0.5", "--width", "0.1", "--questions-file", str(file))
-    assert code == 2
-    assert "--questions-file draws from one benchmark of --borrow" in err
-
-
 def experiment(tmp_path, until, **more):
     from howsure.benchmarks import load
     from howsure.models.simulated import SimulatedModel, truth

@@ -84,8 +84,10 @@ def test_score_by_hand(howsure, table):
 def test_tables_for_a_person_and_what_is_not_known(howsure, table):
     code, out, _ = howsure("score", table)
     assert code == 0
-    assert "big" in out.splitlines()[1]
-    _, out, _ = howsure("score", table, "--claim", "these-questions", "--level", "0.9", "--method", "plugin")
+    assert "big" in out.splitlines()[0]
+    options = ("--claim", "these-questions", "--level", "0.9", "--method", "plugin")
+    assert "90 %" in howsure("score", table, *options)[1]
+    _, out, _ = howsure("score", table, *options, "--format", "wide")
     assert "claim these-questions" in out
     assert "level 0.9" in out
     _, out, _ = howsure("compare", table, "--a", "big", "--b", "big", "--format", "json")
@@ -223,7 +225,10 @@ def test_the_command_alone_prints_its_help(howsure):
 
 
 def test_a_model_that_is_not_named_is_asked_for_by_the_names_that_there_are(howsure, table, tmp_path):
-    assert howsure("compare", table, "--a", "small")[2] == "howsure: --b is missing; give --a small --b big\n"
+    assert (
+        "--b is missing; name two of the models, or none to see all pairs: big"
+        in howsure("compare", table, "--a", "small")[2]
+    )
     assert "--a is missing; name two of the models" in howsure("compare", table, "--b", "nope")[2]
     third = tmp_path / "third.csv"
     third.write_text(TABLE + "b,two words,q1,1,1\n")

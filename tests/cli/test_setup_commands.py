@@ -2,14 +2,12 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
-from click.shell_completion import ShellComplete
 
-from howsure.cli import cli, main
+from howsure.cli import main
 from howsure.sample.experiment import load_experiment
 
 
@@ -64,41 +62,3 @@ def test_generations_that_are_no_number(tmp_path, answer):
     assert len(done.stderr.splitlines()[-1:]) == 1
     assert "whole number" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "exp.yaml").exists()
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_commands_and_options(tmp_path):
-    """bash evaluates the printed lines, and its own completion of two command lines is read back."""
-    program = tmp_path / "howsure"
-    program.write_text(f"#!{sys.executable}\nfrom howsure.cli import main\n\nmain()\n")
-    program.chmod(0o755)
-    script = """
-eval "$(_HOWSURE_COMPLETE=bash_source howsure)"
-COMP_WORDS=(howsure sco); COMP_CWORD=1; _howsure_completion howsure; echo "${COMPREPLY[@]}"
-COMPREPLY=(); COMP_WORDS=(howsure score --lev); COMP_CWORD=2; _howsure_completion howsure; echo "${COMPREPLY[@]}"
-"""
-    environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["score", "--level"]
-
-
-@pytest.mark.parametrize(
-    ("words", "beginning", "names"),
-    [
-        (["compare", "t.csv", "--a"], "", ["big model", "small"]),
-        (["report", "t.csv", "--reference"], "s", ["small"]),
-        (["score", "t.csv", "--columns", "score=ok?", "--benchmark"], "", ["sums"]),
-        (["compare", "absent.csv", "--a"], "", []),
-        (["score", "t.csv", "--columns"], "qu", ["question="]),
-        (["explain"], "se_d", ["se_data", "se_difference"]),
-        (["explain"], "data n", ["data noise"]),
-    ],
-)
-def test_names_of_the_results_and_of_columns_are_completed(tmp_path, monkeypatch, words, beginning, names):
-    monkeypatch.chdir(tmp_path)
-    rows = ["benchmark,model,question,ok?", "sums,big model,1,1", "sums,small,1,0"]
-    (tmp_path / "t.csv").write_text("\n".join(rows))
-    if "--columns" not in words and words[0] != "explain":
-        (tmp_path / "t.csv").write_text("\n".join(rows).replace("ok?", "score"))
-    complete = ShellComplete(cli, {}, "howsure", "_HOWSURE_COMPLETE")
-    assert [item.value for item in complete.get_completions(words, beginning)] == names

@@ -355,7 +355,7 @@ def make_command_line(folder: Path, inputs: list[str], rng: random.Random) -> li
     if rng.random() < 0.7:
         arguments.append(rng.choice(inputs))
     for option, is_flag, choices in rng.sample(commands[name], min(len(commands[name]), rng.randint(0, 4))):
-        if option in {"-o", "--output", "--figures", "--questions-file", "--exclude", "--verdicts"}:
+        if option in {"-o", "--output", "--figures", "--exclude", "--verdicts"}:
             arguments += [option, str(folder / f"out{rng.randrange(3)}")]
         elif is_flag:
             arguments.append(option)

@@ -305,7 +305,7 @@ def test_labels_made_elsewhere_are_weighted_by_their_inclusion(tmp_path, is_run,
     else:
         append_lines(labels, [Label(question=q, inclusion=p) for q, _, p in rows])
         append_lines(labels, [Label(question=q, score=y, reviewer="ann") for q, y, _ in rows])
-    assert hs.score(path, calibrate=labels, calibration="labels")["score"][0] == pytest.approx(40 / 60)
+    assert hs.score(path, calibrate=labels, method="labels")["score"][0] == pytest.approx(40 / 60)
 
 
 def test_labels_of_which_some_have_no_inclusion_are_refused(tmp_path):

@@ -85,11 +85,13 @@ def test_svg_has_its_names_as_text_and_a_light_background(folder):
     assert int(float(root.get("width"))) >= 600
 
 
-def test_png_has_two_pixels_for_one_and_is_not_blank(page):
+def test_png_has_300_dots_an_inch_and_is_not_blank(page):
     (figure,) = [one for one in page.figures if one.id == "b1-noise"]
     svg = ET.fromstring(figure_files.render_spec(figure.spec, file_format="svg"))
     width, height, rows = pixels(figure_files.render_spec(figure.spec, file_format="png"))
-    assert (width, height) == pytest.approx((2 * float(svg.get("width")), 2 * float(svg.get("height"))), abs=2)
+    assert (width, height) == pytest.approx(
+        (300 / 72 * float(svg.get("width")), 300 / 72 * float(svg.get("height"))), abs=3
+    )
     assert len(rows) > 10
     clear = ET.fromstring(figure_files.render_spec(figure.spec, file_format="svg", background="transparent"))
     assert not [node for node in clear if node.get("fill") == "white"]

@@ -17,7 +17,7 @@ ConversionTarget = Literal["run", "eval-arena", "parquet", "csv"]
 CONVERSION_TARGETS: tuple[ConversionTarget, ...] = get_args(ConversionTarget)
 
 #: How a command prints a result: for a person, in the width of the terminal or with all columns, or for a program.
-OutputFormat = Literal["table", "wide", "json", "csv"]
+OutputFormat = Literal["table", "wide", "json", "csv", "markdown", "latex"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 #: Those of them for a person, which have sentences beside the rows.
 TEXT_FORMATS: tuple[OutputFormat, ...] = ("table", "wide")

@@ -67,7 +67,8 @@ class FilePreview(Result):
         names = ("column", "taken_as", "example", "reason")
         return make_columns(len(self.taken_as), **{name: list(each) for name, each in zip(names, rows, strict=True)})
 
-    def __str__(self) -> str:
+    def format_rows(self, _width: int | None) -> str:
+        """Return what each column is taken for, what follows from it, and the command that reads it."""
         table: list[str] = []
         if self.taken_as:
             rows = [("column", "taken as", "first value", "why"), *self.taken_as]

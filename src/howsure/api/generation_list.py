@@ -75,7 +75,8 @@ class GenerationList(Result):
         kinds = np.array([one.kind for one in self.generations], object)
         return make_columns(len(rows), kind=kinds, **columns)
 
-    def __str__(self) -> str:
+    def format_rows(self, _width: int | None) -> str:
+        """Return the generations as text, and how many there are."""
         texts = [format_generation(one, full=self.full) for one in self.generations]
         return "\n\n".join([*texts, self._describe_counts()])
 

@@ -17,7 +17,7 @@ from howsure.results.evaluations import Evaluations, read
 from howsure.results.run_source import list_judged_sources
 from howsure.results.sources import Data
 from howsure.stats.core.cells import Cells
-from howsure.stats.core.claims import CALIBRATION_METHODS, CalibrationMethod, check_choice, check_level
+from howsure.stats.core.claims import CalibrationMethod, check_level
 from howsure.stats.core.results import Result, Results
 from howsure.stats.scores import Scores
 
@@ -128,24 +128,10 @@ def judge_errors(data: Data | Evaluations, labels: str | Path, *, level: float =
 def calibrate_scores(
     data: CellsLike, labels: str | Path, *, method: CalibrationMethod = "ppi", level: float = 0.95
 ) -> Results:
-    """Estimate the scores that people would have given, from a judge's scores and people's labels of a sample.
-
-    Parameters
-    ----------
-    data, labels, level
-        As for `judge_errors`.
-    method
-        One of `stats.core.claims.CALIBRATION_METHODS`.
-
-    Raises
-    ------
-    InputError
-        As for `judge_errors`.
-    """
+    """Estimate the scores that people would have given, from a judge's scores and people's labels of a sample."""
     from howsure.stats.judges import calibrate
 
     check_level(level)
-    check_choice("method of calibration", method, CALIBRATION_METHODS)
     return Results(tuple(calibrate(one, method=method, level=level) for one in _read_labelled(data, labels)))
 
 
@@ -158,17 +144,10 @@ def calibrate_difference(
     method: CalibrationMethod = "ppi",
     level: float = 0.95,
 ) -> Results:
-    """Estimate the difference of two models that people would have found; arguments as of `calibrate_scores`.
-
-    Raises
-    ------
-    InputError
-        As for `judge_errors`, and if no benchmark has both models.
-    """
+    """Estimate the difference of two models that people would have found; arguments as of `calibrate_scores`."""
     from howsure.stats.judges import calibrate_difference as calibrate_one
 
     check_level(level)
-    check_choice("method of calibration", method, CALIBRATION_METHODS)
     each = _read_labelled(data, labels)
     both = [one for one in each if {a, b} <= set(one.models)] or each
     return Results(tuple(calibrate_one(one, a, b, method=method, level=level) for one in both))
@@ -382,29 +361,13 @@ def plan_verdicts(
     *,
     budget: float,
     verdict_cost: float,
-    completion_cost: float = 1.0,
     model: str | None = None,
     questions: int | None = None,
 ) -> Results:
-    """List designs that trade completions against verdicts, the one with the smallest error of a score first.
+    """List designs that trade completions of cost 1 against verdicts, the one with the smallest error of a score first.
 
-    Parameters
-    ----------
-    data
-        A pilot with several completions per question and several verdicts per completion.
-    budget
-        Largest cost, in the unit of the two costs.
-    verdict_cost, completion_cost
-        Cost of one verdict, and of one completion.
-    model
-        The model whose noise is used; None for the mean over models.
-    questions
-        Number of questions that exist; None for those of the pilot.
-
-    Raises
-    ------
-    InputError
-        If the pilot does not show the noise of the judge and of the generations, or the budget is too small.
+    `model` is the model whose noise is used, None for the mean over models; `questions` are those that exist, None for
+    those of the pilot.
     """
     from howsure.stats.judges import plan_verdicts as plan_one
 
@@ -418,7 +381,6 @@ def plan_verdicts(
             judge=components.judge,
             questions=questions or int(max(noise.n_questions[i] for i in rows)),
             budget=budget,
-            completion_cost=completion_cost,
             verdict_cost=verdict_cost,
         )
         plans.append(replace(plan, benchmark=noise.benchmark, model=model or "mean of the models"))

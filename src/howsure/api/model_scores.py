@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from howsure.stats.comparisons import Comparison
 from howsure.stats.core.cells import Cells, group_equal_models
 from howsure.stats.core.claims import (
     AVERAGES,
+    CALIBRATION_METHODS,
     CLAIMS,
     DIFFERENCE_METHODS,
     INTERVAL_METHODS,
@@ -56,11 +56,10 @@ def score(
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
-    method: IntervalMethod | None = None,
+    method: IntervalMethod | CalibrationMethod | None = None,
     missing: MissingRule = "as-missing",
     borrow: CellsLike | None = None,
     calibrate: str | Path | None = None,
-    calibration: CalibrationMethod = "ppi",
     pass_at: float | None = None,
     average: Average | None = None,
 ) -> Results:
@@ -80,7 +79,8 @@ def score(
     method
         How the interval is computed; by default for scores in [0, 1] ``"bayesian-bootstrap"`` of new questions
         without clusters and else ``"wilson-effective"``, or of these questions scored 0 or 1 ``"exact"`` where it is
-        narrower; for other scores ``"t"``.
+        narrower; for other scores ``"t"``. With `calibrate`: ``"ppi"`` (the default, PPI++ [3]_), ``"rogan-gladen"``
+        (for judges that err alike on all models), ``"labels"`` (the labels alone) or ``"raw"`` (the judge's scores).
     missing
         What is done with generations that failed or do not exist. ``"as-missing"`` leaves them out, ``"as-zero"``
         counts them as wrong, and ``"bounds"`` gives an interval that covers the score whatever they would have been.
@@ -91,9 +91,6 @@ def score(
     calibrate
         File of people's labels of completions that a judge scored, as ``howsure review --random N`` makes it: the
         scores are those that people would have given to all completions of this run.
-    calibration
-        How: ``"ppi"`` (PPI++ [3]_), ``"rogan-gladen"`` (for judges that err alike on all models), ``"labels"`` (the
-        labels alone) or ``"raw"`` (the judge's scores).
     pass_at
         Graded scores of so much or more count as 1, lower ones as 0; by default they are taken as they are.
     average
@@ -156,8 +153,6 @@ def score(
     [1.0, 0.5]
     """
     _check(claim, level)
-    if method is not None:
-        check_choice("method", method, INTERVAL_METHODS)
     check_choice("rule for missing generations", missing, MISSING_RULES)
     if pass_at is not None and (borrow is not None or calibrate is not None):
         remedy = "leave one of them out: both are of the scores as they are"
@@ -165,8 +160,10 @@ def score(
     data = count_passes(data, pass_at)
     _check_average(average, borrow=borrow, calibrate=calibrate)
     if calibrate is not None:
-        _check_calibrated(claim, method=method, missing=missing, borrow=borrow)
-        return judged_results.calibrate_scores(data, calibrate, method=calibration, level=level)
+        _check_calibrated(claim, missing=missing, borrow=borrow)
+        how = check_choice("method of calibration", method or "ppi", CALIBRATION_METHODS)
+        return judged_results.calibrate_scores(data, calibrate, method=how, level=level)
+    of_scores = None if method is None else check_choice("method", method, INTERVAL_METHODS)
     if borrow is None:
         results = judged_results.open_judged(data) if pass_at is None else None
         benchmarks = to_cells(data if results is None else results)
@@ -176,7 +173,7 @@ def score(
         scored = _for_each(
             benchmarks,
             lambda cells: score_statistics.score_with_missing(
-                cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=method)
+                cells, missing, lambda one: score_statistics.score(one, claim=claim, level=level, method=of_scores)
             ),
         )
         return scored if results is None else judged_results.add_judge_error(scored, results)
@@ -189,7 +186,7 @@ def score(
     return _for_each(
         to_cells(data),
         lambda cells: borrowing.score(
-            cells, borrowing.match_reference(cells.benchmark, reference), claim=claim, level=level, method=method
+            cells, borrowing.match_reference(cells.benchmark, reference), claim=claim, level=level, method=of_scores
         ),
     )
 
@@ -201,11 +198,10 @@ def compare(
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
-    method: DifferenceMethod | None = None,
+    method: DifferenceMethod | CalibrationMethod | None = None,
     borrow: CellsLike | None = None,
     paired: bool = True,
     calibrate: str | Path | None = None,
-    calibration: CalibrationMethod = "ppi",
     average: Average | None = None,
 ) -> Results:
     r"""Compare two models on each benchmark that has both, paired on the questions that both answered.
@@ -220,14 +216,15 @@ def compare(
         As for `score`.
     method
         How the interval is computed. By default ``"adjusted-t"``: Student's t after two pseudo-questions [1]_. ``"t"``
-        and ``"clt"``: without them. ``"tango"``: for one generation per question scored 0 or 1.
+        and ``"clt"``: without them. ``"tango"``: for one generation per question scored 0 or 1. With `calibrate` as for
+        `score`.
     borrow
         Results of other models on all questions, as for `score`.
     paired
         Whether the questions of a and b are paired. Without, their scores are compared as if their questions had
         nothing to do with each other, with the paired comparison beside it: for models that answered different
         questions, or to show what pairing is worth.
-    calibrate, calibration
+    calibrate
         People's labels of completions that a judge scored, as for `howsure.score`: the difference that people would
         have found.
     average
@@ -273,12 +270,14 @@ def compare(
     >>> result["difference"].tolist(), result["se"].tolist()
     ([0.5], [0.25])
     """
-    _check(claim, level, method)
+    _check(claim, level)
     _check_average(average, borrow=borrow, calibrate=calibrate, unpaired=None if paired else True)
     _warn_of_one_model(a, b, is_allowed=paired and calibrate is None)
     if calibrate is not None:
-        _check_calibrated(claim, method=method, borrow=borrow, paired=paired)
-        return judged_results.calibrate_difference(data, a, b, calibrate, method=calibration, level=level)
+        _check_calibrated(claim, borrow=borrow, paired=paired)
+        how = check_choice("method of calibration", method or "ppi", CALIBRATION_METHODS)
+        return judged_results.calibrate_difference(data, a, b, calibrate, method=how, level=level)
+    of_pairs = None if method is None else check_choice("method", method, DIFFERENCE_METHODS)
     benchmarks = to_cells(data)
     both = select_with_models(benchmarks, (a, b))
     if a != b:
@@ -295,7 +294,7 @@ def compare(
             warn_of_left_out(benchmarks, (a, b), stacklevel=2)
         compared = _for_each(
             _join(both, average),
-            lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=method),
+            lambda cells: comparisons.compare(cells, a, b, claim=claim, level=level, method=of_pairs),
         )
         if undecided := compared["benchmark"][compared["verdict"] == "undecided"].tolist():
             facts = {"a": a, "b": b, "names": list_first(undecided)}
@@ -305,50 +304,9 @@ def compare(
 
     def compare_borrowed(cells: Cells) -> Result:
         reference = borrowing.match_reference(cells.benchmark, references)
-        return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=method)
+        return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=of_pairs)
 
     return _for_each(both, compare_borrowed)
-
-
-def describe_comparison(result: Results) -> list[str]:
-    """Return a sentence on each comparison of two models: which is better, by how much, and whether the data show it.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> scores = [[[1]] * 20, [[0]] * 16 + [[1]] * 4]
-    >>> cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(20)], scores)
-    >>> describe_comparison(hs.compare(cells, "b", "a"))
-    ['a is better than b on sums: +0.800 (95 % interval 0.493 to 0.961, p <0.001)']
-    """
-    lines: list[str] = []
-    for part in result.parts:
-        columns, level = part.columns(), getattr(part, "level", math.nan)
-        if "p_value" in columns and "model_a" in columns:
-            names = ("benchmark", "model_a", "model_b", "difference", "low", "high", "p_value")
-            verdicts = columns["verdict"].tolist() if "verdict" in columns else [""] * len(part)
-            rows = zip(*(columns[name].tolist() for name in names), verdicts, strict=True)
-            lines += [_describe_pair(*row, level=level) for row in rows]
-    return lines
-
-
-def _describe_pair(
-    benchmark: str, a: str, b: str, difference: float, low: float, high: float, p: float, verdict: str, *, level: float
-) -> str:
-    """Return the sentence on one comparison."""
-    from howsure.reporting.formatting import format_p_value
-
-    if difference < 0:
-        a, b, difference, low, high = b, a, -difference, -high, -low
-    if math.isnan(difference) or math.isnan(p):
-        return f"no test of {a} and {b} is possible on {benchmark}"
-    limits = f"({100 * level:g} % interval {low:.3f} to {high:.3f}, p {format_p_value(p)})"
-    ahead = f"{a} is ahead by {difference:.3f}" if difference else "both scored the same"
-    if verdict == "undecided":
-        return f"unread answers decide whether {a} or {b} is better on {benchmark}: as scored, {ahead} {limits}"
-    if p < 1 - level:
-        return f"{a} is better than {b} on {benchmark}: {difference:+.3f} {limits}"
-    return f"{a} and {b} cannot be told apart on {benchmark}: {ahead} {limits}"
 
 
 def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
@@ -690,14 +648,12 @@ def _for_each(benchmarks: Iterable[Cells], compute: Callable[[Cells], Result]) -
 def _check_calibrated(
     claim: Claim,
     *,
-    method: str | None,
     borrow: CellsLike | None,
     missing: MissingRule = "as-missing",
     paired: bool = True,
 ) -> None:
     """Raise InputError for what cannot be combined with labels of people."""
     given = {
-        "method": method,
         "borrow": borrow,
         "missing": missing if missing != "as-missing" else None,
         "paired=False": None if paired else paired,

@@ -3,23 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from howsure.api.prompt_results import PromptResults, ProxyChecks
+import numpy as np
+
 from howsure.api.result_selection import select_with_models
-from howsure.errors import InputError
+from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, read, to_cubes
 from howsure.results.sources import Data
 from howsure.stats import prompts as statistics
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.cube import Cube
-from howsure.stats.core.results import Result
+from howsure.stats.core.results import Columns, Result, Results, notes, to_integers
+from howsure.stats.prompts import ProxyCheck, VariantSummary
 
 #: Results with prompt variants, of one or several benchmarks.
 CubesLike: TypeAlias = Data | Evaluations | Cube | Iterable[Cube]
 #: What is counted of the answers in one benchmark.
 Counts = TypeVar("Counts")
+
+
+#: Results that a summary of prompt variants holds.
+_PARTS = ("moments", "components", "sample_size")
+
+
+@dataclass(frozen=True, repr=False)
+class PromptResults(Results):
+    """Results on prompt variants of several benchmarks; `parts` holds the result of each.
+
+    `n_star` is NaN if it equals the number of variants that it was estimated from, which suffice by construction.
+    """
+
+    def of(self, attribute: str) -> PromptResults:
+        """Return what each part holds under this name: moments, components or sample_size."""
+        if attribute not in _PARTS:
+            raise UnknownNameError("part", attribute, _PARTS)
+        parts = [part for part in self.parts if isinstance(part, VariantSummary)]
+        return PromptResults(tuple(_WithBenchmark(part.cube.benchmark, getattr(part, attribute)) for part in parts))
+
+    def columns(self) -> Columns:
+        """Return the rows of all parts, one below the other."""
+        columns = super().columns()
+        for name in columns.keys() & {"n_star", "n_star_proxy"}:
+            is_reached = columns[name] < columns["n_variants"]
+            columns[name] = to_integers(np.where(is_reached, columns[name], np.nan))
+        return columns
+
+
+@dataclass(frozen=True, eq=False)
+class _WithBenchmark(Result):
+    """A result with the name of its benchmark as the first column."""
+
+    benchmark: str
+    result: Result
+
+    def columns(self) -> Columns:
+        columns = self.result.columns()
+        return {"benchmark": np.full(len(columns["model"]), self.benchmark, dtype=object), **columns}
+
+
+@dataclass(frozen=True, eq=False)
+class ProxyChecks(Result):
+    """Whether n* of one model, the proxy, was enough for each other model; see `stats.prompts.check_proxy`."""
+
+    benchmark: str
+    checks: tuple[ProxyCheck, ...]
+    epsilon: float
+    delta: float
+
+    def columns(self) -> Columns:
+        """Return one row per model; `bounded` is yes, no, or unknown if n* of the proxy is not reached."""
+        checks, rows = self.checks, len(self.checks)
+        is_reached = [check.n_star_cheap < check.n_variants for check in checks]
+        is_bounded = np.where([check.bounded for check in checks], "yes", "no").astype(object)
+        return {
+            "benchmark": np.full(rows, self.benchmark, dtype=object),
+            "proxy": np.array([check.cheap for check in checks], dtype=object),
+            "model": np.array([check.costly for check in checks], dtype=object),
+            "n_variants": np.array([check.n_variants for check in checks]),
+            "n_star_proxy": np.array([check.n_star_cheap for check in checks]),
+            "n_star": np.array([check.n_star_costly for check in checks]),
+            "chance": np.where(is_reached, [check.chance for check in checks], np.nan),
+            "bounded": np.where(is_reached, is_bounded, "unknown"),
+            "epsilon": np.full(rows, self.epsilon),
+            "delta": np.full(rows, self.delta),
+            "note": notes(
+                {
+                    "n_star of the proxy is not reached: it bounds nothing": ~np.array(is_reached),
+                    "n_star_proxy is of the variants that both models have, which are fewer than those of the proxy: "
+                    "whether its n_star of all its variants is enough takes the other model's answers in all of them": (
+                        np.array([check.n_variants < check.n_variants_cheap for check in checks])
+                    ),
+                }
+            ),
+        }
 
 
 def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> PromptResults:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias, cast
 
-from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat, FigureTheme
+from howsure.api.choices import CONVERSION_TARGETS, FIGURE_FORMATS, ConversionTarget, FigureFormat
 from howsure.api.report_facts import count_usage, list_facts
 from howsure.api.result_selection import ReviewedEvaluations, open_results, read_corrections, select_variant_cubes
 from howsure.benchmarks import is_inspect_task
@@ -227,10 +227,7 @@ def report(
     static_figures: bool = True,
     figures: str | Path | None = None,
     figure_format: FigureFormat = "svg",
-    figure_width: float | None = None,
-    figure_height: float | None = None,
-    font_size: float = 12,
-    figure_theme: FigureTheme = "light",
+    figure_style: str | None = None,
     exclude: str | Path | None = None,
     calibrate: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
@@ -259,12 +256,9 @@ def report(
         figures were on the screen; figures with thousands of marks have none.
     figures, figure_format
         Folder to which every figure and its numbers are exported, and the format: svg, png or pdf.
-    figure_width, figure_height
-        Size of these figures in inches; by default 8.9 inches wide, and as high as their rows need.
-    font_size
-        Size of their text in points.
-    figure_theme
-        Their ground and text: light or dark.
+    figure_style
+        Their width and height in inches, the size of their text in points, and light or dark, such as
+        ``"width=3.3,height=4,font_size=8,theme=dark"``; each may be left out.
     exclude
         File of verdicts, as ``howsure review`` writes it: rejected questions are left out.
     calibrate
@@ -292,13 +286,13 @@ def report(
     'report.html'
     """
     from howsure.api.judged_results import warn_of_correction
-    from howsure.reporting.figure_files import FigureStyle
+    from howsure.reporting.figure_files import parse_style
     from howsure.reporting.report_data import ReportData, ReportOptions
     from howsure.reporting.site import prepare_output, write_report
 
     check_level(level)
     check_choice("figure format", figure_format, FIGURE_FORMATS)
-    style = FigureStyle(width=figure_width, height=figure_height, font_size=font_size, theme=figure_theme)
+    style = parse_style(figure_style or "")
     prepare_output(output)
     notify = progress or (lambda _: None)
     cells = [data] if isinstance(data, Cells) else data

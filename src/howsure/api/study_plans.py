@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, TypeAlias, cast
-
-import numpy as np
+from typing import NamedTuple, TypeAlias, cast
 
 from howsure.api.question_studies import apply_to_binary
 from howsure.api.report_facts import measure_costs
@@ -23,7 +21,6 @@ from howsure.benchmarks.published_noise import find_benchmarks, read_published_n
 from howsure.errors import InputError
 from howsure.results.evaluations import Evaluations, to_cells
 from howsure.results.sources import Data
-from howsure.sample.resume import order_key
 from howsure.stats import borrowing, planning
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import MEAN_CLAIMS, CostUnit, MeanClaim, check_choice, check_level
@@ -31,7 +28,6 @@ from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Results
 from howsure.stats.planning import (
     Cost,
-    VarianceComponents,
     components_from_accuracy,
     components_from_cells,
     components_from_cube,
@@ -121,7 +117,7 @@ def plan(
         estimated, which misses the goal in about half of all cases. The plain plan is a row of its own.
     borrow
         Results of other models on all questions, as for `howsure.score`: the plan says how many of those questions to
-        answer, and `draw_questions` draws them. Without a pilot the noise is that of the reference models, each
+        answer, which ``limit`` of an experiment draws. Without a pilot the noise is that of the reference models, each
         predicted from the others.
     every
         Whether to add a row for every combination of generations and variants.
@@ -206,101 +202,6 @@ def plan(
     )
 
 
-def frontier(
-    pilot: PilotLike | None = None,
-    *,
-    budget: float,
-    unit: CostUnit | None = None,
-    level: float = 0.95,
-    power: float = 0.8,
-    a: str | None = None,
-    b: str | None = None,
-    accuracy: float | None = None,
-    temperature: float | None = None,
-    like: str | None = None,
-    cost: Cost | None = None,
-    available: int | None = None,
-    fewest: int = 30,
-    max_variants: int | None = None,
-    max_generations: int = 10_000,
-    claim: MeanClaim = "new-questions",
-    assurance: float = 0.8,
-    borrow: CellsLike | None = None,
-) -> Results:
-    """Find the best design for a budget, for half of it, for a quarter, and so on.
-
-    Parameters
-    ----------
-    pilot, unit, level, power, a, b, accuracy, temperature, like, cost, available, fewest, max_variants, max_generations
-        As for `plan`.
-    claim, assurance, borrow
-        As for `plan`.
-    budget
-        The largest budget, in `unit`.
-
-    Returns
-    -------
-    Results
-        One `StudyPlan` per benchmark, with a row for each budget that buys another design than the one before; the last
-        row is the smallest budget that buys a design at all.
-
-    Raises
-    ------
-    InputError
-        As `plan`.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> cells = hs.Cells.from_scores("demo", ["a"], list("pqrs"), [[[1, 0], [1, 1], [0, 0], [0, 1]]])
-    >>> hs.frontier(cells, budget=400, available=10_000)["n_questions"].tolist()
-    [400, 200, 100, 50]
-    """
-    check_level(level)
-    pilot = _open_pilot(pilot)
-    plans = []
-    for noise in _estimate_noise(
-        pilot,
-        a=a,
-        b=b,
-        accuracy=accuracy,
-        temperature=temperature,
-        like=like,
-        available=available,
-        max_variants=max_variants,
-        claim=claim,
-        borrow=borrow,
-        is_pair=False,
-    ):
-        costs = _complete_costs(cost, noise, pilot, unit)
-
-        def plan_within(
-            budget: float, noise: _Noise = noise, costs: Cost | Sequence[Cost] | None = costs
-        ) -> planning.StudyPlan:
-            return planning.plan(
-                noise.components,
-                costs,
-                budget=budget,
-                unit=unit,
-                level=level,
-                power=power,
-                available=noise.n_questions,
-                fewest=fewest,
-                max_variants=noise.n_variants,
-                max_generations=max_generations,
-                assurance=assurance,
-            )
-
-        largest = plan_within(budget)
-        designs, best, remaining = [], largest.best, budget
-        while best:
-            designs.append(best)
-            remaining /= 2
-            best = plan_within(remaining).best
-        plans.append(_replace_designs(largest, list(dict.fromkeys(designs))) if designs else largest)
-    return Results(tuple(plans))
-
-
 def noise(
     data: CellsLike | None = None,
     *,
@@ -363,56 +264,14 @@ def noise(
     return Results(tuple(replace(part, every_column=every_column) for part in parts))
 
 
-def draw_questions(reference: Cells, n: int, *, seed: int = 0) -> tuple[str, ...]:
-    """Draw n questions of a reference at random: those that a run with ``limit: n`` and this seed samples.
-
-    Parameters
-    ----------
-    reference
-        Results of other models on all questions of a benchmark.
-    n
-        Number of questions, from 1 to all. A larger number with the same seed keeps these questions and adds others.
-    seed
-        Seed of the draw.
-
-    Returns
-    -------
-    tuple of str
-        The ids of the questions.
-
-    Raises
-    ------
-    InputError
-        If n is not between 1 and the number of questions.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> cells = hs.Cells.from_scores("demo", ["a"], ["q1", "q2", "q3"], [[[1], [0], [1]]])
-    >>> hs.draw_questions(cells, 2) == hs.draw_questions(cells, 3)[:2]
-    True
-    """
-    if not 1 <= n <= len(reference.questions):
-        raise InputError(f"n is {n}", where=reference.benchmark, remedy=f"allowed: 1 to {len(reference.questions)}")
-    return tuple(sorted(reference.questions, key=lambda question: order_key(question, seed=seed))[:n])
-
-
 class _Noise(NamedTuple):
-    """Variance components of one benchmark, the questions and prompt variants of a design, and if scores are 0 to 1."""
+    """Variance components of one benchmark, and the numbers of questions and variants that a plan may have."""
 
-    components: VarianceComponents
+    components: planning.VarianceComponents
     n_questions: int | None
     n_variants: int
     models: tuple[str, ...] = ()
     unit: bool = True
-
-
-def _replace_designs(plan: planning.StudyPlan, designs: Sequence[planning.StudyDesign]) -> planning.StudyPlan:
-    """Return the plan with these designs as its rows."""
-    columns: dict[str, Any] = {
-        name: np.array([getattr(one, name) for one in designs]) for name in planning.StudyDesign._fields
-    }
-    return replace(plan, remarks=("",) * len(designs), **columns)
 
 
 def _open_pilot(pilot: PilotLike | None) -> Evaluations | list[Cells | Cube] | None:

@@ -1,16 +1,5 @@
 """The command `howsure`: each command parses its options, calls a public function, and prints the result.
 
-==================  ==============================================================
-analysis_commands   score, compare, rank, repeats, variants, audit, show
-question_commands   attempts, questions, curve
-gate_commands       gate
-setup_commands      init, explain
-sampling_commands   plan, run, benchmarks
-file_commands       report, preview, convert, rescore, review
-messages            errors, warnings and notes
-options             options that several commands share, and the results they name
-==================  ==============================================================
-
 Modules that import much are imported inside the commands, so that ``howsure --help`` is fast.
 """
 
@@ -31,7 +20,6 @@ from howsure.cli import (
     analysis_commands,
     file_commands,
     gate_commands,
-    question_commands,
     sampling_commands,
     setup_commands,
 )
@@ -123,7 +111,14 @@ _REMOVED = {
 
 
 class _CommandGroup(click.Group):
-    """The group of all commands; an option that holds one value is given once."""
+    """The group of all commands; an option that holds one value is given once, and the next command is printed last."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; print the one that is tried next, if it printed a result for a person."""
+        returned: object = super().invoke(ctx)
+        if following := ctx.meta.get("howsure.next"):
+            print(f"next: {following}")
+        return returned
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -163,9 +158,9 @@ for command in (
     analysis_commands.rank,
     analysis_commands.repeats,
     analysis_commands.variants,
-    question_commands.attempts,
-    question_commands.curve,
-    question_commands.questions,
+    analysis_commands.attempts,
+    analysis_commands.curve,
+    analysis_commands.questions,
     sampling_commands.plan,
     gate_commands.gate,
     analysis_commands.audit,

@@ -1,4 +1,4 @@
-"""Define commands on results: score, compare, rank, repeats, variants, audit, show."""
+"""Define commands on results: score, compare, rank, repeats, variants, audit, attempts, questions, curve, show."""
 
 from __future__ import annotations
 
@@ -18,37 +18,36 @@ from howsure.api.choices import (
     PromptView,
 )
 from howsure.cli.declared import DeclaredCommand, DeclaredValue
-from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
     CommandInputs,
     add_borrow,
     add_format,
     add_reading,
     build_models_error,
-    complete_models,
     fit_sentences,
-    follow_files,
     parse_columns,
     print_result,
     refuse_options,
 )
 from howsure.errors import InputError
-from howsure.safe_text import escape_control_characters
 from howsure.stats.core.claims import (
     ANSWER_SET_RULES,
-    CLAIM_TEXTS,
+    BETA_ROWS,
+    CALIBRATION_METHODS,
     DIFFERENCE_METHODS,
     PROVIDER_METHODS,
     WEIGHT_RULES,
     AnswerSetRule,
+    BetaRows,
     ConsistencyMethod,
     DifferenceMethod,
     ProviderMethod,
+    QuestionRows,
     check_choice,
 )
 
 if TYPE_CHECKING:
-    from howsure.api.prompt_results import PromptResults
+    from howsure.api.prompt_studies import PromptResults
     from howsure.results.evaluations import Evaluations
 
 
@@ -56,24 +55,13 @@ if TYPE_CHECKING:
 @add_reading(cluster=True)
 @add_borrow
 @add_format
-@click.option(
-    "--follow",
-    is_flag=True,
-    help="Read again and print again whenever a file changes, until Ctrl-C: logs that another program is writing.",
-)
-def score(inputs: CommandInputs, form: OutputFormat, *, follow: bool, **options: DeclaredValue) -> None:
+def score(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Score each model, with its error by source."""
     import howsure as hs
 
-    def print_scores(inputs: CommandInputs) -> None:
-        print_result(hs.score(inputs.results, **options), form)
-        if options["calibrate"] is not None:
-            _print_labels(inputs, options["calibrate"], options["level"], form)
-
-    if follow:
-        follow_files(inputs, print_scores)
-    else:
-        print_scores(inputs)
+    print_result(hs.score(inputs.results, **options), form)
+    if options["calibrate"] is not None:
+        _print_labels(inputs, options["calibrate"], options["level"], form)
 
 
 def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: OutputFormat) -> None:
@@ -89,14 +77,15 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
 @add_reading(cluster=True)
 @add_borrow
 @add_format
-@click.option("--a", metavar="MODEL", shell_complete=complete_models, help="One model; differences are a - b.")
-@click.option("--b", metavar="MODEL", shell_complete=complete_models, help="The other model.")
+@click.option("--a", metavar="MODEL", help="One model; differences are a - b.")
+@click.option("--b", metavar="MODEL", help="The other model.")
 @click.option(
     "--method",
-    type=click.Choice([*DIFFERENCE_METHODS, *PROVIDER_METHODS]),
+    type=click.Choice([*DIFFERENCE_METHODS, *PROVIDER_METHODS, *CALIBRATION_METHODS]),
     help="How the interval is computed; default: adjusted-t, Student's t after two pseudo-questions. t and clt: "
     "without them. tango: for one generation per question scored 0 or 1. "
-    "Of one model in two places, on these very questions: stratified, run-means (as published) or welch.",
+    "Of one model in two places, on these very questions: stratified, run-means (as published) or welch. With "
+    "--calibrate: ppi, rogan-gladen, labels or raw.",
 )
 @click.option(
     "--weight",
@@ -203,20 +192,15 @@ def _print_comparison(
         chosen = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _parse_weights(weights)
         print_result(hs.combine(inputs.results, a, b, weights=chosen, **combined), form)
         return
-    from howsure.api.model_scores import describe_comparison
 
     result = hs.compare(inputs.results, a, b, **options)
-    flush_notes(as_json=form == "json")
-    if form in TEXT_FORMATS:
-        for line in describe_comparison(result):
-            print(fit_sentences(escape_control_characters(line), form))
     print_result(result, form)
     if options["calibrate"] is not None:
         _print_labels(inputs, options["calibrate"], options["level"], form)
     elif form in TEXT_FORMATS:
         from howsure.api.judged_results import describe_positions
 
-        for line in (f"claim {options['claim']}: {CLAIM_TEXTS[options['claim']]}", *describe_positions(inputs.results)):
+        for line in describe_positions(inputs.results):
             print(fit_sentences(line, form))
         if len(result) > 1 and options["borrow"] is None and options["paired"] and a != b:
             print("\nAll benchmarks together")
@@ -302,10 +286,9 @@ def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
 )
 @click.option(
     "--a",
-    shell_complete=complete_models,
     help="One model: with --b, components of their difference, and how often the prompt decides.",
 )
-@click.option("--b", shell_complete=complete_models, help="The other model.")
+@click.option("--b", help="The other model.")
 @click.option("--proxy", "cheap", metavar="CHEAP", help="Test whether n_star of this model was enough for the others.")
 def variants(
     inputs: CommandInputs,
@@ -423,6 +406,78 @@ def audit(
         print_result(maps, form)
     else:
         print_result(hs.audit(answers or inputs.results, every=every, max_share=max_share, method=method), form)
+
+
+@click.command(cls=DeclaredCommand, of="attempts")
+@add_reading()
+@add_format
+def attempts(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
+    """Estimate pass@k, pass^k and majority@k of each model.
+
+    pass@k: one of k attempts at a question is right; pass^k: all of them are. Without bias from n >= k generations.
+    """
+    import howsure as hs
+
+    print_result(hs.attempts(inputs.results, **options), form)
+
+
+@click.command(cls=DeclaredCommand, of="questions beta_fits", omit="edges")
+@add_reading()
+@add_format
+@click.option(
+    "--beta",
+    type=click.Choice(BETA_ROWS),
+    help="Instead: the Beta distribution of P(correct) over the questions, of each model or of the models of each "
+    "range of scores together.",
+)
+def questions(
+    inputs: CommandInputs,
+    form: OutputFormat,
+    *,
+    beta: BetaRows | None,
+    by: QuestionRows,
+    zero: bool,
+    **options: DeclaredValue,
+) -> None:
+    """Describe each question: how hard it is, and how it separates models.
+
+    The table has the difficulty on a common scale (1PL model), the correlation with the score on the other questions,
+    and Kendall's tau with ability: where it is clearly negative, better models do worse, and the label may be wrong.
+    """
+    import howsure as hs
+
+    if beta is not None:
+        refuse_options(f"--beta {beta}", "zero")
+        print_result(hs.beta_fits(inputs.results, by=beta, zero=zero), form)
+        return
+    if zero:
+        raise InputError("--zero without --beta", remedy="add --beta score, whose fits it is about")
+    print_result(hs.questions(inputs.results, by=by, **options), form)
+
+
+@click.command(cls=DeclaredCommand, of="curve")
+@add_reading(cluster=True)
+@add_format
+def curve(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
+    """Follow a score over the checkpoints of a training run.
+
+    Each checkpoint is a model; labels that differ in one number, such as m-step100 and m-step2000, are one curve. Where
+    a column of a table holds the checkpoint, name it: --columns model=step. howsure rank says which checkpoints may
+    be the best.
+    """
+    import howsure as hs
+    from howsure.stats.comparisons import have_positions
+
+    result = hs.curve(inputs.results, **options)
+    print_result(result, form)
+    if form in TEXT_FORMATS:
+        hint = "which checkpoint to take: howsure rank; each with rank_low 1 may be the best"
+        if options["order"] is None and not have_positions(result["checkpoint"].tolist()):
+            hint = (
+                "no word such as step stands before the number in which these labels differ: if they are no "
+                "checkpoints, such as models of several sizes, howsure compare compares them"
+            )
+        print(fit_sentences(hint, form))
 
 
 #: Generations that `show` prints for a person, unless --limit says otherwise.

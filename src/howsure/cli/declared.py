@@ -163,8 +163,6 @@ _NOT_GIVEN = {"CellsLike", "PilotLike", "Cost", "Callable[[str], None]"}
 
 def _make_option(parameter: Parameter, option: str | None) -> click.Option:
     """Return the click option of a parameter."""
-    from howsure.cli.options import complete_models
-
     name, types, default, text = parameter
     flag = f"--{option or _write_option(name)}"
     kind = types[0]
@@ -173,7 +171,7 @@ def _make_option(parameter: Parameter, option: str | None) -> click.Option:
         return click.Option([words, name], is_flag=True, default=default, flag_value=not default, help=text)
     default = None if isinstance(default, tuple) else default  # the function has it, as its docstring says
     shared: dict[str, Any] = {"help": text, "default": default, "show_default": default is not None}
-    if values := _list_values(kind):
+    if values := tuple(value for one in types for value in _list_values(one)):
         shared["type"] = click.Choice(values)
     elif kind == "Names":
         shared = {"help": text, "multiple": True, "metavar": "NAME"}
@@ -188,8 +186,6 @@ def _make_option(parameter: Parameter, option: str | None) -> click.Option:
         shared |= {"type": {"int": int, "float": float}[kind], "metavar": "N"}
     else:
         shared["metavar"] = "NAME"
-    if name in {"a", "b", "reference"}:
-        shared["shell_complete"] = complete_models
     return click.Option([flag, name], **shared)
 
 

@@ -36,7 +36,7 @@ from howsure.rows.mapping import Shape
     cls=DeclaredCommand,
     of="report",
     omit="exclude",
-    names={"figure_format": "format", "figure_theme": "theme", "static_figures": "no-static"},
+    names={"figure_format": "format", "static_figures": "no-static"},
 )
 @add_reading(cluster=True, variants=True)
 @click.option(
@@ -81,10 +81,8 @@ def preview(
     shape: Shape | None,
     output: Path | None,
     scorer: str | None,
-    benchmark: str | None,
-    model: str | None,
-    scale: float | None,
     form: OutputFormat,
+    **names: DeclaredValue,
 ) -> None:
     """Show how a file is understood, and the command to run next.
 
@@ -95,14 +93,8 @@ def preview(
 
     if len(paths) > 1:
         raise InputError(f"{len(paths)} paths", where="preview", remedy="preview one file or folder at a time")
-    names: dict[str, Any] = {"benchmark": benchmark, "model": model}
-    options: dict[str, Any] = {
-        "columns": parse_columns(columns),
-        "map": table_map or None,
-        "shape": shape,
-        "scorer": scorer,
-    }
-    result = hs.preview(paths[0], scale=scale, **options, **names)
+    options: dict[str, Any] = {"columns": parse_columns(columns), "map": table_map or None, "shape": shape}
+    result = hs.preview(paths[0], scorer=scorer, **options, **names)
     print_result(result, form)
     if output is not None:
         if not result.mapping:
@@ -162,9 +154,6 @@ def rescore(
     scorer: str | None,
     output: Path | None,
     columns: Sequence[str],
-    benchmark: str | None,
-    model: str | None,
-    scale: float | None,
     base: Path | None,
     each: bool,
     override: Path | None,
@@ -173,6 +162,7 @@ def rescore(
     retry: str | None,
     level: float,
     form: OutputFormat,
+    **names: DeclaredValue,
 ) -> None:
     """Score stored completions again.
 
@@ -189,7 +179,7 @@ def rescore(
     is_scored = judge is None and (scorer is not None or unparsed_by is None)
     if override is not None and not is_scored:
         raise InputError("--override is for --scorer, not for a judge", remedy="remove one of them")
-    inputs = CommandInputs(paths, columns=parse_columns(columns), benchmark=benchmark, model=model, scale=scale)
+    inputs = CommandInputs(paths, columns=parse_columns(columns), **names)
     code = 0
     if is_scored:
         from howsure.api.result_selection import read_corrections
@@ -254,17 +244,13 @@ def review(
     paths: Sequence[Path],
     *,
     verdicts: Path,
-    port: int,
-    blind: bool,
-    reviewer: str | None,
-    show_others: bool,
-    adjudicate: bool,
     no_browser: bool,
     n_random: int | None,
     labels: Path,
     scorer: str | None,
     seed: int,
     corrections: Path | None,
+    **page: DeclaredValue,
 ) -> None:
     """Review suspected label errors in the browser.
 
@@ -291,19 +277,11 @@ def review(
         from howsure.web.label_pages import serve_labels
 
         sample = open_sample(paths[0], n_random, labels, scorer=scorer, seed=seed)
-        serve_labels(sample.tasks, sample.choices, labels, port=port, reviewer=reviewer, open_browser=not no_browser)
+        who = {name: page[name] for name in ("port", "reviewer")}
+        serve_labels(sample.tasks, sample.choices, labels, open_browser=not no_browser, **who)
         for line in sample.describe():
             print(line)
         return
     from howsure.web.review_pages import serve_review
 
-    serve_review(
-        paths,
-        verdicts=verdicts,
-        port=port,
-        blind=blind,
-        reviewer=reviewer,
-        adjudicate=adjudicate,
-        show_others=show_others,
-        open_browser=not no_browser,
-    )
+    serve_review(paths, verdicts=verdicts, open_browser=not no_browser, **page)

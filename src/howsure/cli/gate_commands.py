@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from howsure.api.choices import TEXT_FORMATS, OutputFormat
-from howsure.cli.declared import PATH, DeclaredCommand
+from howsure.cli.declared import PATH, DeclaredCommand, DeclaredValue
 from howsure.cli.messages import flush_notes
 from howsure.cli.options import (
     CommandInputs,
@@ -21,7 +21,7 @@ from howsure.cli.options import (
     print_result,
 )
 from howsure.errors import InputError, UnknownNameError
-from howsure.stats.core.claims import GateVerdict, MeanClaim, MissingRule
+from howsure.stats.core.claims import GateVerdict
 
 if TYPE_CHECKING:
     from howsure.api.regression_gate import GateResult
@@ -62,17 +62,13 @@ def gate(
     a: str | None,
     b: str | None,
     metrics: tuple[str, ...],
-    margin: float,
-    at_least: float | None,
-    alpha: float,
-    claim: MeanClaim,
-    missing: MissingRule,
     inconclusive: GateVerdict | None,
     output: Path | None,
     markdown: Path | None,
     junit: Path | None,
     list_questions: bool,
     self_test: bool,
+    **options: DeclaredValue,
 ) -> None:
     """Decide whether a candidate is worse than a baseline.
 
@@ -85,11 +81,12 @@ def gate(
     from howsure.api.regression_gate import EXIT_CODES, check_experiment, sample_until_decided
     from howsure.stats.gate import check_gate
 
+    margin, at_least, alpha = (options[name] for name in ("margin", "at_least", "alpha"))
     _check_options(inputs, metrics, self_test=self_test, list_questions=list_questions, at_least=at_least)
     candidate, old = _divide(inputs, baseline, a, b, at_least, self_test=self_test)
     if self_test:
         data, label = (old or candidate).results, b if b is not None or old is not None else a
-        print_result(hs.measure_false_alarms(data, b=label, margin=margin, alpha=alpha, claim=claim), form)
+        print_result(hs.measure_false_alarms(data, b=label, margin=margin, alpha=alpha, claim=options["claim"]), form)
         return
 
     if str(markdown) == "-" and form not in TEXT_FORMATS:
@@ -103,17 +100,8 @@ def gate(
     folder = output or file.with_suffix("")
 
     def judge(data: Evaluations | dict[str, Evaluations], share: float) -> GateResult:
-        return hs.gate(
-            data,
-            baseline=None if old is None else _read_metrics(old, metrics),
-            a=a,
-            b=b,
-            margin=margin,
-            at_least=at_least,
-            alpha=share,
-            claim=claim,
-            missing=missing,
-        )
+        baseline = None if old is None else _read_metrics(old, metrics)
+        return hs.gate(data, baseline=baseline, a=a, b=b, **options | {"alpha": share})
 
     if is_experiment:
         if len(candidate.paths) > 1 or (old is None and at_least is None):

@@ -7,13 +7,9 @@ import math
 import os
 import shlex
 import shutil
-import stat
 import sys
-import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,7 +20,7 @@ from click.core import ParameterSource
 from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
 from howsure.cli.declared import PATH, ReadingOption
 from howsure.cli.messages import add_verbose, flush_notes
-from howsure.errors import HowsureError, InputError
+from howsure.errors import InputError
 from howsure.rows.mapping import SHAPES, Shape
 from howsure.safe_text import escape_control_characters, escape_json, neutralise_formula
 
@@ -33,47 +29,14 @@ if TYPE_CHECKING:
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.results import Columns, Result
 
+#: Characters of pictures for a terminal whose encoding lacks them.
+_PLAIN_PICTURES = str.maketrans("├─┼●┤", "|-+o|")
 #: Function that is registered as a command.
 Command: TypeAlias = Callable[..., None]
 #: Decorator that adds options to a command.
 Decorator: TypeAlias = Callable[[Command], Command]
 
 
-def complete_models(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the labels of the models of PATHS that begin so, for a shell that completes an option."""
-    return _complete_from_results(context, incomplete, lambda cells: cells.models)
-
-
-def _complete_benchmarks(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the benchmarks of PATHS that begin so."""
-    return _complete_from_results(context, incomplete, lambda cells: (cells.benchmark,))
-
-
-def _complete_columns(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the beginnings of the values of --columns, such as question=."""
-    from howsure.rows.words import ALIASES
-
-    return [f"{name}=" for name in ALIASES if f"{name}=".startswith(incomplete)]
-
-
-def _complete_from_results(
-    context: click.Context, incomplete: str, list_names: Callable[[Cells], Iterable[str]]
-) -> list[str]:
-    """Return the names that the results at PATHS have and that begin so; none where PATHS cannot be read."""
-    from howsure.results.evaluations import read
-
-    # Click leaves the arguments in `args` where the last option has no value yet.
-    paths = context.params.get("paths") or context.args
-    # A shell that waits for names can show neither errors nor warnings.
-    with warnings.catch_warnings(action="ignore"), suppress(HowsureError, OSError):
-        columns = parse_columns(context.params.get("columns") or ())
-        names = dict.fromkeys(name for cells in read(paths, columns=columns).cells() for name in list_names(cells))
-        return [name for name in names if name.startswith(incomplete)]
-    return []
-
-
-#: Shortest time between two readings of files that are followed, in seconds.
-_FOLLOW_SECONDS = 2.0
 #: Largest number of models that an error lists.
 _MOST_MODELS = 12
 add_format = click.option(
@@ -82,7 +45,7 @@ add_format = click.option(
     type=click.Choice(OUTPUT_FORMATS),
     default="table",
     show_default=True,
-    help="Print a table that fits the terminal, one with all columns, or rows for a program.",
+    help="Print a table that fits the terminal, one with all columns, rows for a program, or a table for a document.",
 )
 _reading_option = functools.partial(click.option, cls=ReadingOption)
 #: Options for what the columns of tables do not state.
@@ -127,14 +90,12 @@ _READ_OPTIONS = (
         "benchmarks",
         multiple=True,
         metavar="NAME",
-        shell_complete=_complete_benchmarks,
         help="Read only this benchmark; several can be named. Default: all.",
     ),
     _reading_option(
         "--columns",
         multiple=True,
         metavar="NAME=COLUMN",
-        shell_complete=_complete_columns,
         help="Column of a table, or field of a log, that holds NAME (model, question, score, ...). Several columns "
         "make one name: model=strategy,method.",
     ),
@@ -241,65 +202,6 @@ class CommandInputs:
                 what = f"--exclude: the reference is of {other[0]!r}, the results are of {', '.join(sorted(names))}"
                 raise InputError(what, remedy="name the benchmark alike, or leave the questions out of both")
         return reference
-
-
-def follow_files(
-    inputs: CommandInputs, show: Callable[[CommandInputs], None], *, wait: Callable[[float], object] = time.sleep
-) -> None:
-    """Read the inputs and show them, again whenever a file of theirs changes, until Ctrl-C.
-
-    Parameters
-    ----------
-    inputs
-        Files and folders that another program may be writing.
-    show
-        Function that prints what the inputs say now. What it raises while nothing can be read yet is printed, once.
-    wait
-        Function that waits for a number of seconds.
-
-    Raises
-    ------
-    InputError
-        When one of the paths does not exist.
-    """
-    for path in inputs.paths:
-        if not Path(path).exists():
-            remedy = "give the folder that the other program writes to, once it is there"
-            raise InputError("no such file or folder", where=path, remedy=remedy)
-    last: dict[str, tuple[int, int]] | None = None
-    problem = ""
-    try:
-        while True:
-            start = time.monotonic()
-            # The state is taken first, so that what changes during the reading is read the next time.
-            state = _list_file_states(inputs.paths)
-            if state != last:
-                last = state
-                try:
-                    show(replace(inputs))
-                    problem = ""
-                except HowsureError as error:
-                    if str(error) != problem:
-                        problem = str(error)
-                        print(f"howsure: {escape_control_characters(problem)}", file=sys.stderr)
-                sys.stdout.flush()
-            # At most half of the time goes into reading.
-            wait(max(_FOLLOW_SECONDS, time.monotonic() - start))
-    except KeyboardInterrupt:
-        return
-
-
-def _list_file_states(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return size and time of change of each file at the paths, without those that readers change."""
-    states = {}
-    for path in map(Path, paths):
-        for file in path.rglob("*") if path.is_dir() else [path]:
-            if not file.name.endswith(("-shm", ".lock")):
-                with suppress(OSError):  # it has gone meanwhile
-                    result = file.stat()
-                    if stat.S_ISREG(result.st_mode):
-                        states[str(file)] = (result.st_size, result.st_mtime_ns)
-    return states
 
 
 def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
@@ -418,20 +320,13 @@ def refuse_options(mode: str, *allowed: str, remedy: str = "leave one of them ou
 
 def build_models_error(inputs: CommandInputs, a: str | None, b: str | None) -> InputError:
     """Return the error of a command whose two models are not both named; the remedy has those that there are."""
-    models = inputs.models
-    absent = [f"--{name}" for name, model in (("a", a), ("b", b)) if model is None]
-    others = [shlex.quote(model) for model in models if model not in {a, b}]
-    if len(models) < 2:
-        remedy = f"two models are compared, and the results have {shlex.quote(models[0]) if models else 'none'} alone"
+    absent = " and ".join(f"--{name}" for name, model in (("a", a), ("b", b)) if model is None)
+    others = [shlex.quote(model) for model in inputs.models if model not in {a, b}]
+    remedy = f"name two of the models, or none to see all pairs: {', '.join(others[:_MOST_MODELS])}"
+    if len(inputs.models) < 2:
+        remedy = f"two models are compared, and the results have {' and '.join(inputs.models) or 'none'} alone"
         remedy += ": give the path of another run too"
-    elif len(models) == 2 and len(others) == len(absent):
-        names = iter(others)
-        remedy = f"give --a {shlex.quote(a) if a else next(names)} --b {shlex.quote(b) if b else next(names)}"
-    else:
-        listed = ", ".join(others[:_MOST_MODELS]) + (f", ... ({len(others)} in all)" * (len(others) > _MOST_MODELS))
-        remedy = f"name two of the models, or none to see all pairs: {listed}"
-    verb = "are" if len(absent) > 1 else "is"
-    return InputError(f"{' and '.join(absent)} {verb} missing", remedy=remedy)
+    return InputError(f"{absent} {'are' if ' and ' in absent else 'is'} missing", remedy=remedy)
 
 
 def find_width() -> int:
@@ -453,9 +348,18 @@ def print_result(result: Result, form: OutputFormat) -> None:
     """
     flush_notes(as_json=form == "json")
     if form in TEXT_FORMATS:
-        print(result.fit_text(find_width() if form == "table" else None))
+        text = result.fit_text(find_width() if form == "table" else None)
+        try:
+            text.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError:
+            text = text.translate(_PLAIN_PICTURES)
+        print(text)
+        click.get_current_context().meta["howsure.next"] = _find_next_command()
         return
-    columns = result.columns()
+    if form in {"markdown", "latex"}:
+        print(result.to_markdown() if form == "markdown" else result.to_latex())
+        return
+    columns = result.to_columns()
     if form == "json":
         import msgspec
 
@@ -466,6 +370,39 @@ def print_result(result: Result, form: OutputFormat) -> None:
         print(text)
         return
     print_rows(list(columns), _list_rows(columns))
+
+
+#: The command that is tried next after each.
+_NEXT = """
+score compare
+compare report
+rank compare
+repeats plan --width 0.05
+variants variants --show dimensions
+attempts questions
+questions audit
+audit review
+curve rank
+"""
+
+
+def _find_next_command() -> str:
+    """Return the command that is tried next, on the same paths read in the same way; '' where there is none."""
+    context = click.get_current_context()
+    following = [line.split() for line in _NEXT.splitlines() if line.startswith(f"{context.info_name} ")]
+    _, command, *more = following[0] if following else ("", "")
+    is_view = any(context.params.get(name) for name in ("view", "show", "calibrate"))
+    if not command or not context.params.get("paths") or is_view:
+        return ""
+    names = {one.name for one in fields(CommandInputs)} | {"columns"}
+    options: list[str] = []
+    for one in context.command.params if command != "review" else ():
+        given = context.get_parameter_source(one.name or "") == ParameterSource.COMMANDLINE
+        if isinstance(one, ReadingOption) and given and one.name in names:
+            value = context.params[one.name or ""]
+            for each in value if isinstance(value, tuple) else [value]:
+                options += [max(one.opts, key=len), str(each)]
+    return shlex.join(["howsure", command, *context.params["paths"], *options, *more])
 
 
 def print_rows(names: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

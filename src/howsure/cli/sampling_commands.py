@@ -34,7 +34,6 @@ from howsure.stats.core.claims import check_choice
 if TYPE_CHECKING:
     from howsure.sample.drawn_prompts import DrawnPrompt
     from howsure.stats.core.cells import Cells
-    from howsure.stats.core.results import Results
     from howsure.stats.planning.cost import Cost
 
 #: Exit code of a command that was interrupted, and of `run --check` where a check found a problem.
@@ -43,13 +42,10 @@ INTERRUPTED, NOT_READY = 130, 1
 _RULE = "\n\n" + "-" * 80 + "\n"
 
 
-@click.command(
-    cls=DeclaredCommand, of="plan frontier", omit="fewest max_generations every", names={"available": "questions"}
-)
+@click.command(cls=DeclaredCommand, of="plan", omit="fewest max_generations every", names={"available": "questions"})
 @add_reading(cluster=True, required=False, variants=True)
 @add_borrow
 @add_format
-@click.option("--frontier", is_flag=True, help="Print the best design for the --budget, for half of it, a quarter, ...")
 @click.option(
     "--cost",
     "prices",
@@ -57,12 +53,6 @@ _RULE = "\n\n" + "-" * 80 + "\n"
     callback=split_values,
     help="prompt_tokens, completion_tokens, input_price and output_price (per million), generations_per_request, in "
     "place of the pilot's. verdict: plan verdicts of the pilot's judge at this cost beside completions at 1 each.",
-)
-@click.option(
-    "--questions-file",
-    type=PATH,
-    metavar="FILE",
-    help="With --borrow: write the ids of the questions to sample, drawn at random, one a line.",
 )
 def plan(
     inputs: CommandInputs,
@@ -73,10 +63,8 @@ def plan(
     width: float | None,
     se: float | None,
     budget: float | None,
-    frontier: bool,
     like: str | None,
     prices: dict[str, float],
-    questions_file: Path | None,
     **options: DeclaredValue,
 ) -> None:
     """Plan questions, variants and generations.
@@ -94,9 +82,6 @@ def plan(
 
     if not inputs.paths and "cluster" in inputs.columns:
         raise InputError("--cluster without results", remedy="give the results of a pilot, whose column it names")
-    if questions_file is not None and (not borrow or len(borrow) > 1 or frontier):
-        what = "--questions-file draws from one benchmark of --borrow, for one plan"
-        raise InputError(what, remedy="give --borrow with one benchmark, without --frontier")
     pilot = inputs.results if inputs.paths else None
     verdict_cost = prices.pop("verdict", None)
     options |= {"cost": _build_cost(prices), "borrow": borrow, "like": like}
@@ -118,20 +103,12 @@ def plan(
         )
         print_result(designs, form)
         return
-    if frontier:
-        if budget is None or goals != ["--budget"]:
-            remedy = "give --budget, the largest amount to spend, and no other goal"
-            raise InputError("--frontier without --budget alone", remedy=remedy)
-        result = hs.frontier(pilot, budget=budget, **options)
-    else:
-        if len(goals) != 1:
-            what = f"{' and '.join(goals)} together" if goals else "no goal"
-            remedy = "give one of --detect (a difference to find), --width (of an interval), --se and --budget"
-            raise InputError(what, where="plan", remedy=remedy)
-        result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=form == "wide", **options)
+    if len(goals) != 1:
+        what = f"{' and '.join(goals)} together" if goals else "no goal"
+        remedy = "give one of --detect (a difference to find), --width (of an interval), --se and --budget"
+        raise InputError(what, where="plan", remedy=remedy)
+    result = hs.plan(pilot, detect=detect, width=width, se=se, budget=budget, every=form == "wide", **options)
     print_result(result, form)
-    if questions_file is not None and borrow:
-        _write_questions(result, borrow[0], questions_file)
 
 
 def _build_cost(prices: dict[str, float]) -> Cost:
@@ -147,24 +124,6 @@ def _build_cost(prices: dict[str, float]) -> Cost:
     if (n := prices.get("generations_per_request")) is not None:
         values["generations_per_request"] = int(n)
     return hs.Cost(**values)
-
-
-def _write_questions(result: Results, reference: Cells, file: Path) -> None:
-    """Write the ids of the questions of the best design, one a line."""
-    import howsure as hs
-    from howsure.stats.planning import StudyPlan
-
-    best = next((part.best for part in result.parts if isinstance(part, StudyPlan)), None)
-    if best is None:
-        raise InputError("there is no design, so no questions to write", where=str(file), remedy="change the goal")
-    questions = hs.draw_questions(reference, best.n_questions)
-    if any("\n" in question for question in questions):
-        raise InputError("a question id has a line break", where=str(file), remedy="give questions other ids")
-    try:
-        file.write_text("".join(f"{question}\n" for question in questions), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write: {error.strerror}", where=str(file), remedy="name another file") from None
-    print(f"{len(questions)} of {len(reference.questions)} questions, drawn with seed 0: {file}", file=sys.stderr)
 
 
 @click.command()

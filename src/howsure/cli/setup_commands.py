@@ -105,17 +105,8 @@ def _ask(question: str, default: str) -> str:
     return line or default
 
 
-def _complete_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the columns, terms and codes of notes that begin so, for a shell that completes them."""
-    from howsure.notes import read_templates
-    from howsure.reporting.glossary import TERMS, read_columns
-
-    names = (*read_columns(), *TERMS, *read_templates(), "notes", "agents")
-    return [name for name in names if name.startswith(incomplete)]
-
-
 @click.command()
-@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM|CODE]...", shell_complete=_complete_names)
+@click.argument("columns", nargs=-1, metavar="[COLUMN|TERM|CODE]...")
 @add_format
 def explain(columns: Sequence[str], form: OutputFormat) -> None:
     """Explain columns of tables, terms, and codes of notes: meaning, unit, formula.

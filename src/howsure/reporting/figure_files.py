@@ -28,7 +28,7 @@ _FORBIDDEN = re.compile(
     r"|[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]|[\U0001fffe\U0001ffff]"
 )
 #: Width of a figure in pixels, and pixels of a PNG for each of them.
-WIDTH, PNG_SCALE = 640, 2
+WIDTH, PNG_DPI = 640, 300
 
 #: Lines of text that a row takes of a figure with a given height, and that its axis, legend and margins do.
 _LINES_PER_ROW, _LINES_AROUND = 1.25, 9.0
@@ -83,6 +83,21 @@ class FigureStyle:
     def pixels(self) -> int:
         """Width in pixels."""
         return WIDTH if self.width is None else round(72 * self.width)
+
+
+def parse_style(text: str) -> FigureStyle:
+    """Return the style of a text of names and values.
+
+    >>> parse_style("width=3.3,theme=dark")
+    FigureStyle(width=3.3, height=None, font_size=12, theme='dark')
+    """
+    pairs = (pair.replace(" ", "").partition("=")[::2] for pair in text.split(",") if pair.strip())
+    try:
+        values: dict[str, Any] = {name: value if name == "theme" else float(value) for name, value in pairs}
+        return FigureStyle(**values)
+    except (TypeError, ValueError) as error:
+        remedy = "write it as width=3.3,height=4,font_size=8,theme=dark"
+        raise InputError(f"{text!r}", where="figure style", remedy=remedy) from error
 
 
 def write_figures(
@@ -150,7 +165,7 @@ def render_spec(
 
     release = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     convert = getattr(vl_convert, f"vegalite_to_{file_format}")
-    scale = {"scale": PNG_SCALE} if file_format == "png" else {}
+    scale = {"ppi": PNG_DPI} if file_format == "png" else {}
     # No base URL is allowed, so that a specification cannot load anything.
     drawing = convert(
         _replace_forbidden(fix_width(spec, background or _GROUNDS[style.theme], style=style)),

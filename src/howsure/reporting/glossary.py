@@ -17,7 +17,6 @@ import msgspec
 
 from howsure.errors import UnknownNameError
 from howsure.notes import read_templates
-from howsure.stats.core.printed_width import find_printed_width
 from howsure.stats.core.results import Columns, Result, make_columns
 
 
@@ -88,10 +87,7 @@ class Explanations(Result):
         described = {field: [getattr(one, field) for one in each] for field in fields}
         return make_columns(len(each), column=self.names, meaning=meanings, **described)
 
-    def __str__(self) -> str:
-        return self.fit_text(find_printed_width())
-
-    def fit_text(self, width: int | None) -> str:
+    def format_rows(self, width: int | None) -> str:
         """Return a paragraph for each column, in lines of at most `width` characters, and of 80."""
         return "\n\n".join(_format_meaning(name, _find_meaning(name), min(width or 80, 80)) for name in self.names)
 

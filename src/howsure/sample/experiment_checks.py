@@ -85,8 +85,8 @@ class ExperimentChecks(Result):
             remedy=[one.remedy for one in self.checks],
         )
 
-    def __str__(self) -> str:
-        width = max(shutil.get_terminal_size((80, 24)).columns, 40)
+    def format_rows(self, width: int | None) -> str:
+        """Return a line for each check, and a last one on all of them."""
         indent = max(len(check.check) for check in self.checks) + 11
         lines = []
         for check in self.checks:
@@ -94,7 +94,7 @@ class ExperimentChecks(Result):
             head = f"{check.state:<7}  {check.check}".ljust(indent)
             lines += textwrap.wrap(
                 head + escape_control_characters(text),
-                width,
+                width or 80,
                 subsequent_indent=" " * indent,
                 break_on_hyphens=False,
                 break_long_words=False,

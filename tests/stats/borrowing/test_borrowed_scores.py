@@ -9,7 +9,6 @@ from scipy import stats
 
 import howsure as hs
 from howsure.errors import InputError, UnknownNameError
-from howsure.sample.resume import sample_questions
 from howsure.stats import borrowing, comparisons
 from howsure.stats import scores as scoring
 from howsure.stats.borrowing import factors
@@ -465,18 +464,6 @@ def test_planned_errors_are_kept():
         true.append(np.mean((found.score - p[0].mean()) ** 2))
     assert np.sum(true) < 1.1 * np.sum(promised)
     assert np.sum(true) > 0.3 * np.sum(promised)
-
-
-def test_the_questions_drawn_are_those_that_a_run_asks():
-    from howsure.benchmarks import load
-
-    questions = load("directions-small").questions
-    ids = tuple(question.id for question in questions)
-    cells = Cells("b", ("a",), ids, np.ones((1, len(ids)), int), np.ones((1, len(ids))), np.ones((1, len(ids))))
-    expected = [question.id for question in sample_questions(questions, seed=7, limit=40)]
-    assert list(hs.draw_questions(cells, 40, seed=7)) == expected
-    with pytest.raises(InputError, match="n is 101"):
-        hs.draw_questions(cells, 101)
 
 
 def test_stopping_looks_at_the_borrowed_score_and_its_error():

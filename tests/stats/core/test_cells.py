@@ -142,18 +142,18 @@ def test_cells_check_their_shapes_and_names():
 
 def test_table_for_a_person(cells):
     text = str(hs.score(cells))
-    assert text.splitlines()[0].split()[:3] == ["model", "n_questions", "n_generations"]
+    assert any(line.split()[:3] == ["model", "n_questions", "n_generations"] for line in text.splitlines())
     assert "benchmark b" in text
     assert "claim new-questions" in text
     assert "[1] " in text
     assert " –" in text
     upright = str(hs.compare(cells, "x", "y"))
-    assert upright.splitlines()[1].split() == ["model_a", "x"]
+    assert ["model_a", "x"] in [line.split() for line in upright.splitlines()]
     assert format_table({"model": []}) == "no rows"
     assert format_table({"p_value": [0.2, 1e-9], "z": [1.234, 2.0], "score": [12345.678, 0.1]}).splitlines() == [
         "p_value     z   score",
-        " 0.2000  1.23   12346",
-        "1.0e-09  2.00  0.1000",
+        "  0.200  1.23   12346",
+        " < .001  2.00  0.1000",
     ]
 
 

@@ -203,7 +203,7 @@ def test_shares_that_are_all_or_nothing():
     assert np.isnan(noisy.detectable).all()
     assert all("of their scores beside this dimension" in note for note in noisy.columns()["note"])
     assert not any("beside this dimension" in note for note in (*found.columns()["note"], *noise.columns()["note"]))
-    assert found.at_level(0.5).interval().high[0, 0] <= found.interval().high[0, 0]
+    assert replace(found, level=0.5).interval().high[0, 0] <= found.interval().high[0, 0]
 
 
 def test_differences_that_are_rounding_are_no_variance():

@@ -344,11 +344,8 @@ def test_a_printed_audit_is_short_and_a_frame_is_whole():
         of({"q": {"m": [long, long], "n": [long, long]}, "r": {"m": ["A"], "n": ["A"]}}, {"q": "A", "r": "A"})
     )
     audited = Audit((found.select(found.suspected),))
-    assert "one two one two" in str(audited)
-    assert len(max(str(audited).split("\n")[:-1], key=len)) < 200
-    assert "upper bound" in str(audited)
+    assert max(map(len, audited.fit_text(80).split("\n"))) <= 80
     assert audited.to_frame()["answer"][0] == long
-    assert "…" in str(found)
     assert str(Audit((found.select(np.zeros(2, bool)),))) == "no suspects"
 
 

@@ -331,11 +331,6 @@ class Comparison(Result):
         agree = np.all([sign == signs[0] for sign in signs], axis=0) & self.unit
         return np.asarray(np.where(agree | ~self._is_bounded | np.isnan(p), verdict, "undecided"))
 
-    @property
-    def hidden_columns(self) -> frozenset[str]:
-        """The bounds and the verdict, where no score needs a bound."""
-        return frozenset() if np.any(self._is_bounded) else frozenset({"score_bound_a", "score_bound_b", "verdict"})
-
     def columns(self) -> Columns:
         """Return one row per pair."""
         between = self.interval()
@@ -508,7 +503,10 @@ class Pairs(Comparison):
         """Return one row per pair."""
         columns = super().columns()
         note = columns.pop("note")
+        together = self.interval(1 - (1 - self.level) / max(len(self.a), 1))  # Bonferroni
         more = {
+            "low_all": together.low,
+            "high_all": together.high,
             "p_holm": self.p_holm,
             "q_bh": self.q_bh,
             "disagreement": self.disagreement,

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
-from howsure.stats.core.claims import PROVIDER_METHODS, ProviderMethod, check_choice, check_level
+from howsure.stats.core.claims import PROVIDER_METHODS, Claim, ProviderMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.results import Result, notes
 from howsure.stats.repeats import (
@@ -67,6 +67,7 @@ class Providers(Result):
     ([2], [0.5])
     """
 
+    claim: ClassVar[Claim] = "these-questions"
     benchmark: str
     models_a: tuple[str, ...]
     models_b: tuple[str, ...]

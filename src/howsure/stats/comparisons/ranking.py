@@ -130,12 +130,6 @@ class Ranking(Result):
     p_wrong_next: FloatArray | None = None
     why_no_order: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
-    @property
-    def hidden_columns(self) -> frozenset[str]:
-        """The score on common questions, where all models with a score answered all questions."""
-        is_scored = self.scores.n_questions > 0
-        return frozenset() if np.any(self.scores.n_missing[is_scored] > 0) else frozenset({"score_common"})
-
     declared = (
         "benchmark=scores.benchmark model=scores.models score=scores.score score_common se=scores.variance.sqrt "
         "rank=_rank rank_low=ranges.low rank_high=ranges.high rank_low_all=ranges.low_all "

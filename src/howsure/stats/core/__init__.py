@@ -8,7 +8,7 @@ cells                `Cells`: counts and sums of scores of each model and questi
 cube                 `Cube`: the same for each prompt variant; `Layout`: means and their noise
 results              `Result`, `Results`: columns by name, tables, frames
 text_table           columns as a text table, in full or in a width, and as HTML
-printed_width        the width of printed results, which the package that prints them sets
+printed_width        how results are printed, which the package that prints them sets
 intervals            interval of an estimate from its standard error
 variance_intervals   intervals of variances
 multiplicity         Holm and Benjamini-Hochberg

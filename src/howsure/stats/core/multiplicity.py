@@ -1,15 +1,15 @@
-"""Adjustment of p-values for many tests: Holm, and Benjamini-Hochberg."""
+"""Many tests: p-values adjusted by Holm and Benjamini-Hochberg, and groups that no test separates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure.stats.core.cells import FloatArray
 
-__all__ = ["benjamini_hochberg", "holm"]
+__all__ = ["benjamini_hochberg", "group_by_letters", "holm"]
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
@@ -68,3 +68,39 @@ def _adjusted(p_values: ArrayLike, rule: Callable[[FloatArray, int], FloatArray]
     order = tested[np.argsort(flat[tested], kind="stable")]
     out[order] = np.minimum(rule(flat[order], len(order)), 1)
     return out.reshape(p.shape)
+
+
+def group_by_letters(n: int, pairs: Iterable[tuple[int, int]]) -> list[str]:
+    """Give n units letters, so that two have one in common unless they are one of the pairs that differ.
+
+    Parameters
+    ----------
+    n
+        Number of units.
+    pairs
+        Indices of two units that differ each.
+
+    Returns
+    -------
+    The letters of each unit, a for the group of the first one; after z they go on with A, and then with numbers.
+
+    References
+    ----------
+    Piepho (2004), An algorithm for a letter-based representation of all-pairwise comparisons, Journal of Computational
+    and Graphical Statistics 13: a group that holds both units of a pair is divided, and groups within others go.
+
+    Examples
+    --------
+    >>> group_by_letters(4, [(0, 2), (0, 3), (1, 3)])
+    ['a', 'ab', 'bc', 'c']
+    """
+    groups = [frozenset(range(n))] if n else []
+    for one, other in pairs:
+        divided: list[frozenset[int]] = []
+        for group in groups:
+            divided += [group - {one}, group - {other}] if {one, other} <= group else [group]
+        groups = [group for group in dict.fromkeys(divided) if not any(group < larger for larger in divided)]
+    groups.sort(key=sorted)
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    names = [letters[i] if i < len(letters) else f"({i + 1})" for i in range(len(groups))]
+    return ["".join(name for name, group in zip(names, groups, strict=True) if i in group) for i in range(n)]

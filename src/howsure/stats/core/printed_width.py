@@ -1,34 +1,36 @@
-"""Width of printed results: statistics know of no terminal, so the package that has one sets the function.
+"""How results are printed and drawn: statistics know of no terminal, so the package that has one sets the functions.
 
-A module of its own, which imports no numpy: `howsure.api` sets the function before it imports any other module.
+A module of its own, which imports no numpy: `howsure.api` sets the functions before it imports any other module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-__all__ = ["find_printed_width", "set_printed_width"]
-
-_functions: list[Callable[[], int | None]] = []
+__all__ = ["PRINTING", "Description", "Printing"]
 
 
-def set_printed_width(find: Callable[[], int | None]) -> None:
-    """Set the function that `find_printed_width` calls from now on.
+class Description(NamedTuple):
+    """What stands above and below the printed tables, and their columns; None: the result's own table.
 
-    Parameters
-    ----------
-    find
-        Returns the largest number of characters of a printed line, or None for lines of any length.
+    `exported` are the columns of the table in a document, without pictures.
     """
-    _functions[:] = [find]
+
+    above: list[str]
+    tables: list[dict[str, Any]] | None
+    below: list[str]
+    exported: dict[str, Any]
 
 
-def find_printed_width() -> int | None:
-    """Return the largest number of characters of a line of a printed result; None for any length.
+@dataclass
+class Printing:
+    """Functions for printed results: the width of a line (None for any), the description of a result, its chart."""
 
-    Examples
-    --------
-    >>> find_printed_width() is None
-    True
-    """
-    return _functions[0]() if _functions else None
+    find_width: Callable[[], int | None] = lambda: None
+    describe: Callable[[Any], Description | None] = lambda _: None
+    draw: Callable[[Any], object] = lambda _: None
+
+
+PRINTING = Printing()

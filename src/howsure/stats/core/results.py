@@ -5,20 +5,19 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import FloatArray, IntArray
-from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice, check_level
-from howsure.stats.core.intervals import Limits
-from howsure.stats.core.printed_width import find_printed_width
-from howsure.stats.core.text_table import RowNotes, format_html, format_table, wrap_text
+from howsure.stats.core.claims import FRAME_BACKENDS, FrameBackend, check_choice
+from howsure.stats.core.printed_width import PRINTING, Description
+from howsure.stats.core.text_table import RowNotes, format_html, format_markup, format_table, list_notes, wrap_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,23 +207,18 @@ class Result:
 
     @cached_property
     def _columns(self) -> Columns:
-        """The columns, computed once."""
-        return self.columns()
+        """The columns, computed once; where they have intervals, level and claim are among them."""
+        columns = self.columns()
+        for name in ("level", "claim"):
+            value = getattr(self, name, None)
+            if "low" in columns and name not in columns and isinstance(value, float | str):
+                note = {"note": columns.pop("note")} if "note" in columns else {}
+                columns |= make_columns(len(columns["low"]), **{name: value}) | note
+        return columns
 
-    def at_level(self, level: float) -> Self:
-        """Return the same result with its intervals at another level in (0, 1).
-
-        Raises
-        ------
-        InputError
-            When the result has no intervals, or when they were simulated and have to be computed again.
-        """
-        check_level(level)
-        if not hasattr(self, "interval") or all(field.name != "level" for field in fields(self)):
-            remedy = "compute it again with this level"
-            raise InputError(f"{type(self).__name__} has no interval to compute again", where="level", remedy=remedy)
-        changed: dict[str, Any] = {"level": level}
-        return replace(self, **changed)
+    def to_columns(self) -> Columns:
+        """Return the columns by name, with the level and the claim of intervals: what csv, json and frames have."""
+        return self._columns
 
     def to_dicts(self) -> list[Row]:
         """Return the rows as dictionaries of plain Python values."""
@@ -265,36 +259,62 @@ class Result:
             raise UnknownNameError("column", key, self._columns)
         return self._columns[key]
 
-    def text_columns(self) -> Columns:
-        """Return the columns of the printed table."""
-        hidden = self.hidden_columns
-        return {name: values for name, values in self._columns.items() if name not in hidden}
-
-    @property
-    def hidden_columns(self) -> frozenset[str]:
-        """Names of columns that the printed table leaves out, because they say nothing of these data."""
-        return frozenset()
+    def format_rows(self, width: int | None) -> str:
+        """Return the printed table without the sentences on it."""
+        return format_table(self._columns, width)
 
     def __str__(self) -> str:
-        return format_table(self.text_columns(), find_printed_width())
+        return self.fit_text(PRINTING.find_width())
 
     def fit_text(self, width: int | None) -> str:
-        """Return the printed table in lines of at most `width` characters, without the columns that do not fit.
+        """Return sentences, table and claim in lines of at most `width` characters, without columns that do not fit.
 
         None has all columns in lines of any length.
         """
-        if type(self).__str__ in {Result.__str__, Results.__str__}:
-            return format_table(self.text_columns(), width)
-        return str(self) if width is None else wrap_text(str(self), width)
+        described = self._describe()
+        if width is None or described.tables is None:
+            tables = [self.format_rows(width)]
+        else:
+            tables = [
+                format_table(one, width) if one.keys() - {"note"} else "\n".join(list_notes(one["note"]))
+                for one in described.tables
+            ]
+        text = "\n".join(filter(None, [*described.above, "\n\n".join(filter(None, tables)), *described.below]))
+        return text if width is None else wrap_text(text, width)
+
+    def _describe(self) -> Description:
+        """Return the sentences on the result, and its printed tables."""
+        return PRINTING.describe(self) or Description([], None, [], self._columns)
+
+    def _list_sentences(self) -> list[str]:
+        """Return the sentences above the table, without pictures."""
+        return [line for line in self._describe().above if not line.startswith("    ")]
+
+    def to_markdown(self) -> str:
+        """Return the sentences and the table of a result as Markdown."""
+        described = self._describe()
+        table = format_markup(described.exported, "markdown")
+        return "\n\n".join(filter(None, ["  \n".join(self._list_sentences()), table, "  \n".join(described.below)]))
+
+    def to_latex(self) -> str:
+        r"""Return the table as LaTeX, for the package booktabs; the sentences are comments above it."""
+        described = self._describe()
+        comments = [f"% {line}" for line in (*self._list_sentences(), *described.below)]
+        return "\n".join([*comments, format_markup(described.exported, "latex")])
+
+    def plot(self) -> object:
+        """Return the chart of `howsure.figures` that belongs to this result; raise InputError where there is none."""
+        return PRINTING.draw(self)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""
-        if type(self).__str__ not in {Result.__str__, Results.__str__}:
+        if type(self).__str__ is not Result.__str__ or type(self).format_rows is not Result.format_rows:
             return f"<pre>{escape(str(self))}</pre>"
-        return format_html(self._columns)
+        above = "<br>".join(map(escape, self._list_sentences()))
+        return (f"<p>{above}</p>\n" if above else "") + format_html(self._describe().exported)
 
 
 @dataclass(frozen=True)
@@ -315,42 +335,17 @@ class Results(Result):
         """Return the results that the parts hold under this name, such as `runs` of `Repeats`."""
         return Results(tuple(getattr(part, attribute) for part in self.parts))
 
+    @cached_property
+    def _columns(self) -> Columns:
+        """The columns, computed once; level and claim are those of the parts."""
+        return self.columns()
+
     def columns(self) -> Columns:
         """Return the rows of all parts, one below the other."""
         if not self.parts:
             raise InputError("there is nothing to show: no benchmark", where="Results")
-        each = [part.columns() for part in self.parts]
+        each = [part.to_columns() for part in self.parts]
         return {name: np.concatenate([columns[name] for columns in each]) for name in each[0]}
-
-    def interval(self, level: float | None = None) -> Limits:
-        """Return the interval of each row.
-
-        Parameters
-        ----------
-        level
-            Coverage in (0, 1); None is the level at which the results were computed.
-
-        Returns
-        -------
-        Limits
-            `low` and `high`, one value per row of the table.
-
-        Raises
-        ------
-        InputError
-            When the results have no intervals, or none whose level can be changed.
-        """
-        if "low" not in self._columns or "high" not in self._columns:
-            raise InputError("these results have no intervals", where="interval")
-        if level is None:
-            levels = {getattr(part, "level", math.nan) for part in self.parts}
-            return Limits(self["low"], self["high"], levels.pop() if len(levels) == 1 else math.nan)
-        columns = self.at_level(level).columns()
-        return Limits(columns["low"], columns["high"], level)
-
-    def at_level(self, level: float) -> Self:
-        """Return the same results with their intervals at another level in (0, 1)."""
-        return replace(self, parts=tuple(part.at_level(level) for part in self.parts))
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         """Return a column by its name."""
@@ -363,14 +358,6 @@ class Results(Result):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(self._columns if self.parts else ())})
-
-    @property
-    def hidden_columns(self) -> frozenset[str]:
-        """Names of columns that no part prints."""
-        return frozenset.intersection(*(part.hidden_columns for part in self.parts)) if self.parts else frozenset()
-
-    def __str__(self) -> str:
-        return format_table(self.text_columns(), find_printed_width())
 
 
 def _make_frame(columns: Columns, backend: FrameBackend) -> pd.DataFrame | pl.DataFrame | pa.Table:

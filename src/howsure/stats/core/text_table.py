@@ -14,12 +14,30 @@ from numpy.typing import NDArray
 
 from howsure.stats.core.cells import FloatArray
 
-__all__ = ["RowNotes", "choose_decimals", "choose_row_decimals", "format_html", "format_table", "wrap_text"]
+__all__ = [
+    "RowNotes",
+    "choose_decimals",
+    "choose_row_decimals",
+    "format_html",
+    "format_markup",
+    "format_table",
+    "list_notes",
+    "wrap_text",
+]
 
 #: Columns with one value in all rows are printed once below the table, but not these.
-_ALWAYS_IN_TABLE = frozenset({"model", "model_a", "model_b", "score", "difference", "se", "low", "high"})
+_ALWAYS_IN_TABLE = frozenset({"score", "difference", "se", "low", "high"})
 #: Number formats of columns; all others have four decimals, but for those in the unit of the score.
-_FORMATS = {"level": "g", "p_best": ".2f", "df": ".4g", "z": ".2f", "n_different": ".1f", "tokens": ".0f"}
+_FORMATS = {
+    "level": "g",
+    "evidence": ".1f",
+    "p_wrong_max": ".2f",
+    "p_best": ".2f",
+    "df": ".4g",
+    "z": ".2f",
+    "n_different": ".1f",
+    "tokens": ".0f",
+}
 #: Columns in the unit of the score, and their limits: they have the decimals of the error of their row.
 _SCORES = frozenset(
     {
@@ -31,6 +49,10 @@ _SCORES = frozenset(
         *("share", "their_score", "width", "worst"),
     }
 )
+#: Columns of probabilities that are no p-values.
+_PROBABILITIES = {"p_best", "p_above_next", "p_wrong_next", "p_correct", "p_wrong_max", "p_differ"}
+#: Most notes below a table that has to fit, and most of its rows.
+_MOST_NOTES, _MOST_ROWS = 3, 60
 #: Most decimals of an error; a smaller one is written with an exponent.
 _MOST_DECIMALS = 6
 
@@ -38,7 +60,10 @@ _MOST_DECIMALS = 6
 #: In a table that has to fit, these columns come first, in this order; then the others as they come.
 _PRIORITY = (
     *("benchmark", "model", "model_a", "model_b", "question", "variant", "dimension", "value", "checkpoint", "measure"),
-    *("k", "rank", "mean", "score", "score_bound", "greedy", "sampled", "verdict", "difference", "low", "high"),
+    *("component", "moment", "quantile"),
+    *("k", "n_star", "n_star_proxy", "swapped", "rank", "mean", "score", "score_bound", "greedy", "sampled", "verdict"),
+    *("difference", "low", "high"),
+    *("low_all", "high_all"),
     *("agreement", "agreement_low", "agreement_high", "n_missing", "se", "se_assured", "se_difference", "p_holm"),
     *("p_value", "detectable", "rank_low", "rank_high", "p_best", "n_questions", "n_variants", "n_generations"),
     "calls",
@@ -51,17 +76,15 @@ _MIN_NAME_WIDTH = 7
 _MAIN = frozenset(
     {
         *("rank", "mean", "score", "score_bound", "greedy", "sampled", "verdict", "difference", "low", "high"),
-        *("agreement", "agreement_low", "agreement_high", "rank_low", "rank_high"),
+        *("agreement", "agreement_low", "agreement_high", "rank_low", "rank_high", "low_all", "high_all"),
+        *("n_star", "n_star_proxy", "swapped", "se_assured", "n_generations", "calls", "cost"),
     }
 )
-#: What a table of designs is printed for.
-_OF_PLANS = ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured", "tokens")
-#: The same of plans, dry runs, curves and audits, in their order, by a column that they have.
+#: The same of plans, curves, dry runs and audits, in their order, by a column that they have.
 _MAIN_BY_COLUMN = {
-    "se_assured": _OF_PLANS,
-    "calls": _OF_PLANS,
-    "requests": ("requests", "missing", "cost", "time"),
+    "se_assured": ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured"),
     "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
+    "requests": ("requests", "missing", "cost", "time"),
     "evidence": ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
 }
 #: What separates the words of a name.
@@ -122,7 +145,9 @@ class _Table(NamedTuple):
         """Return the lines below the table, wrapped to `width` characters; a name and its value stay together."""
         joined = [text.replace(" ", _NO_BREAK) for text in self.constants]
         constants = [line.replace(_NO_BREAK, " ") for line in _wrap_line(", ".join(joined), width)] if joined else []
-        return constants + [line for text in self.legend for line in _wrap_line(text, width)]
+        more = len(self.legend) - _MOST_NOTES
+        legend = self.legend[:_MOST_NOTES] + [f"and {more} more: --format wide"] * (more > 0)
+        return constants + [line for text in legend for line in _wrap_line(text, width)]
 
 
 def format_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]], width: int | None = None) -> str:
@@ -151,11 +176,14 @@ def format_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]], 
     """
     if not len(next(iter(columns.values()))):
         return "no rows"
+    if width is not None and (n_rows := len(next(iter(columns.values())))) > _MOST_ROWS:
+        first = format_table({name: values[:_MOST_ROWS] for name, values in columns.items()}, width)
+        return f"{first}\nthe first {_MOST_ROWS} of {n_rows:,} rows: --format wide prints all"
     table = _make_table(columns)
     if width is not None:
-        return "\n".join(_fit_rows(table, width) if len(table.marks) > 1 else _fit_single_row(table, width))
-    lines = _format_rows(table) if len(table.marks) > 1 else _format_single_row(table)
-    return "\n".join(lines + table.below)
+        return "\n".join(_fit_rows(table, width) if len(table.marks) > 1 else _format_single_row(table, width))
+    lines = [*_format_rows(table), *table.below] if len(table.marks) > 1 else _format_single_row(table, 10**6)
+    return "\n".join(lines)
 
 
 def format_html(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> str:
@@ -164,14 +192,59 @@ def format_html(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
     Examples
     --------
     >>> print(format_html({"model": ["<a>"], "score": [float("nan")]}))
-    <table><tbody><tr><th scope="row">model</th><td>&lt;a&gt;</td></tr>
-    <tr><th scope="row">score</th><td>–</td></tr></tbody></table>
+    <table><thead><tr><th align="left">model</th><th align="right">score</th></tr></thead>
+    <tbody><tr><td align="left">&lt;a&gt;</td><td align="right">–</td></tr></tbody></table>
     """
     if not len(next(iter(columns.values()))):
         return "<p>no rows</p>"
     table = _make_table(columns)
+    # Notebooks align cells by their own styles; the old attribute `align` overrides them everywhere.
+    sides = ["left" if _is_left_aligned(name) else "right" for name in table.columns]
+    named = {**table.columns, **({"note": table.marks} if any(table.marks) else {})}
+
+    def write(tag: str, cells: Iterable[str]) -> str:
+        pairs = zip(cells, [*sides, "left"], strict=False)
+        return "".join(f'<{tag} align="{side}">{escape(cell)}</{tag}>' for cell, side in pairs)
+
+    rows = "\n".join(f"<tr>{write('td', cells)}</tr>" for cells in zip(*named.values(), strict=True))
     below = [f"<p>{'<br>'.join(map(escape, table.below))}</p>"] if table.below else []
-    return "\n".join([(_format_html_rows if len(table.marks) > 1 else _format_html_row)(table), *below])
+    head = f"<table><thead><tr>{write('th', named)}</tr></thead>"
+    return "\n".join([head, f"<tbody>{rows}</tbody></table>", *below])
+
+
+def format_markup(columns: Mapping[str, Sequence[object] | NDArray[np.generic]], kind: str) -> str:
+    r"""Format columns as a table of Markdown or of LaTeX (booktabs), with a line for each row; notes stand below.
+
+    >>> print(format_markup({"model": ["a|b"], "score": [0.5]}, "markdown"))
+    | model | score |
+    |:--|--:|
+    | a\|b | 0.5000 |
+    >>> print(format_markup({"model": ["a_b"]}, "latex").splitlines()[3])
+    a\_b \\
+    """
+    table = _make_table(columns)
+    lines = [list(table.columns), *zip(*table.columns.values(), strict=True)]
+    sides = ["l" if _holds_names(name) else "r" for name in table.columns]
+    if kind == "markdown":
+        rows = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+        rows.insert(1, f"|{'|'.join({'l': ':--', 'r': '--:'}[side] for side in sides)}|")
+        return "\n".join([*rows, *(f"\n{text}" for text in table.below)])
+    marks = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"})
+    marks |= str.maketrans({"\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--", "…": r"\dots{}"})
+    head, *rows = [" & ".join(cell.translate(marks) for cell in line) + r" \\" for line in lines]
+    body = [r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
+    below = [f"% {text}" for text in table.below]
+    return "\n".join([rf"\begin{{tabular}}{{{''.join(sides)}}}", *body, r"\end{tabular}", *below])
+
+
+def list_notes(values: Iterable[object]) -> list[str]:
+    """Return the sentences of a column of notes, each once.
+
+    >>> list_notes([RowNotes("too few", "too old"), "", "too old"])
+    ['too few', 'too old']
+    """
+    notes = (value if isinstance(value, RowNotes) else RowNotes(str(value)) for value in values)
+    return list(dict.fromkeys(sentence for note in notes for sentence in note.sentences))
 
 
 def choose_decimals(se: FloatArray) -> int:
@@ -204,9 +277,10 @@ def _find_errors(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) 
     names = [name for name, values in columns.items() if _is_error(name) and not isinstance(values[0], str)]
     if names:
         return np.asarray(columns[names[0]], dtype=float)
-    if {"low", "high"} <= columns.keys() and not isinstance(columns["low"][0], str):
-        quarter: FloatArray = (np.asarray(columns["high"], float) - np.asarray(columns["low"], float)) / 4
-        return quarter
+    for low, high in (("low", "high"), ("low_all", "high_all")):
+        if {low, high} <= columns.keys() and not isinstance(columns[low][0], str):
+            quarter: FloatArray = (np.asarray(columns[high], float) - np.asarray(columns[low], float)) / 4
+            return quarter
     return None
 
 
@@ -272,7 +346,7 @@ def _make_table(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -
 
 def _is_left_aligned(name: str) -> bool:
     """Return whether a column holds names."""
-    return name in {"benchmark", "claim", "verdict"} or name.startswith("model")
+    return name in {"benchmark", "claim", "interval", "verdict"} or name.startswith("model")
 
 
 def _format_rows(table: _Table) -> list[str]:
@@ -294,14 +368,10 @@ def _format_rows(table: _Table) -> list[str]:
 def _fit_rows(table: _Table, width: int) -> list[str]:
     """Return the lines of a table, none of them longer than `width`, without the columns that do not fit.
 
-    Models with one name in all rows stand above the table where it is too wide. Other names are shortened, as far as
-    their number allows, before a main column is left out.
+    Names are shortened, as far as their number allows, before a main column is left out.
     """
     marks = max(map(len, table.marks))
     available = width - (len(_GAP) + marks if marks else 0) + len(_GAP)
-    above: list[str] = []
-    if sum(len(_GAP) + max(len(name), *map(len, texts)) for name, texts in table.columns.items()) > available:
-        table, above = _fold_models(table, width)
     narrowest = {name: _find_narrowest(texts) for name, texts in table.columns.items() if _holds_names(name)}
     main = _find_main(table)
     for name_width in range(_NAME_WIDTH, _MIN_NAME_WIDTH - 1, -1):
@@ -325,19 +395,7 @@ def _fit_rows(table: _Table, width: int) -> list[str]:
     omitted = [name for name in table.columns if name not in selected]
     below = [f"left out in {width} characters: {', '.join(omitted)} (--format wide)"] if omitted else []
     lines = _format_rows(table._replace(columns=columns))
-    return [*above, *lines, *table.wrap_below(width), *(line for text in below for line in _wrap_line(text, width))]
-
-
-def _fold_models(table: _Table, width: int) -> tuple[_Table, list[str]]:
-    """Return the table without the columns of models that have one name in all rows, and the lines that state it."""
-    folded = {
-        name: texts[0]
-        for name, texts in table.columns.items()
-        if name.startswith("model") and len(set(texts)) == 1 < len(table.columns)
-    }
-    joined = [f"{name} {text}".replace(" ", _NO_BREAK) for name, text in folded.items()]
-    lines = [line.replace(_NO_BREAK, " ") for line in _wrap_line(", ".join(joined), width)] if joined else []
-    return table._replace(columns={name: each for name, each in table.columns.items() if name not in folded}), lines
+    return [*lines, *table.wrap_below(width), *(line for text in below for line in _wrap_line(text, width))]
 
 
 def _find_main(table: _Table) -> tuple[str, ...]:
@@ -373,8 +431,7 @@ def _select_columns(
 
 def _holds_names(name: str) -> bool:
     """Return whether the values of a column are texts that may lose their middle."""
-    others = {"checkpoint", "question", "variant", "dimension", "value", "answer", "target", "method"}
-    return _is_left_aligned(name) or name in others
+    return _is_left_aligned(name) or name in {*_PRIORITY[:12], "answer", "target", "method"}
 
 
 def elide_names(names: Sequence[str], width: int) -> list[str]:
@@ -471,7 +528,7 @@ def _elide(text: str, width: int) -> str:
     return f"{text[: width // 2]}…{text[len(text) - (width - width // 2 - 1) :]}"
 
 
-def _fit_single_row(table: _Table, width: int) -> list[str]:
+def _format_single_row(table: _Table, width: int) -> list[str]:
     """Return a line for each column of a table with one row, and the lines below it, wrapped."""
     name_width = max(map(len, table.columns))
     indent = " " * (name_width + len(_GAP))
@@ -507,37 +564,6 @@ def _wrap_line(line: str, width: int) -> list[str]:
     return textwrap.wrap(stripped, width, initial_indent=indent, subsequent_indent=indent + " " * mark, **_WRAPPING)
 
 
-def _format_single_row(table: _Table) -> list[str]:
-    """Return a line for each column of a table with one row."""
-    width = max(map(len, table.columns))
-    return [f"{name.ljust(width)}  {texts[0]}" for name, texts in table.columns.items()]
-
-
-def _format_html_rows(table: _Table) -> str:
-    """Return an HTML table with a header."""
-    # Notebooks align cells by their own styles; the old attribute `align` overrides them everywhere.
-    sides = ["left" if _is_left_aligned(name) else "right" for name in table.columns]
-    head = "".join(
-        f'<th scope="col" align="{side}">{escape(name)}</th>' for name, side in zip(table.columns, sides, strict=True)
-    )
-    has_marks = any(table.marks)
-    lines = []
-    for cells, mark in zip(zip(*table.columns.values(), strict=True), table.marks, strict=True):
-        texts = "".join(f'<td align="{side}">{escape(cell)}</td>' for cell, side in zip(cells, sides, strict=True))
-        lines.append(f"<tr>{texts}{f'<td>{mark}</td>' if has_marks else ''}</tr>")
-    head += '<th scope="col">note</th>' if has_marks else ""
-    return "\n".join([f"<table><thead><tr>{head}</tr></thead>", "<tbody>", *lines, "</tbody></table>"])
-
-
-def _format_html_row(table: _Table) -> str:
-    """Return an HTML table of one row, with a line for each column."""
-    lines = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(texts[0])}</td></tr>'
-        for name, texts in table.columns.items()
-    )
-    return f"<table><tbody>{lines}</tbody></table>"
-
-
 def _escape_control_characters(text: str) -> str:
     r"""Return a text on one line: control characters as escapes, blank text in quotation marks.
 
@@ -550,6 +576,8 @@ def _escape_control_characters(text: str) -> str:
 
 def _format_value(name: str, value: Any, places: int | None) -> str:
     """Return the text of one value in the column `name`, of a row whose scores have so many decimals."""
+    if value is None:
+        return "–"
     if isinstance(value, str):
         return _escape_control_characters(value)
     if isinstance(value, (int, np.integer)):
@@ -557,7 +585,14 @@ def _format_value(name: str, value: Any, places: int | None) -> str:
     number = float(value)
     if not math.isfinite(number) or number == 0:
         return "–" if math.isnan(number) else f"{number + 0.0:g}"
+    if _is_p_value(name) and number < 1e-3:
+        return "< .001"
     return f"{number:{_choose_format(name, number, places)}}"
+
+
+def _is_p_value(name: str) -> bool:
+    """Return whether a column holds p-values."""
+    return (name.startswith(("p_", "q_")) and name not in _PROBABILITIES) or "_p" in name[-4:]
 
 
 def _choose_format(name: str, number: float, places: int | None) -> str:
@@ -566,6 +601,10 @@ def _choose_format(name: str, number: float, places: int | None) -> str:
         return ".1e" if number < 10**-_MOST_DECIMALS else f".{max(places or 0, _count_decimals(number))}f"
     if name in _SCORES and places is not None:
         return f"z.{places}f"
-    if name.startswith(("p_", "q_")) and number < 1e-3:
+    if name in _PROBABILITIES and number < 1e-3 and name not in _FORMATS:
         return ".1e"
+    if name.startswith("var") or (name.startswith("n_") and number.is_integer()):
+        return ".6f" if name[0] == "v" else ".0f"
+    if _is_p_value(name):
+        return ".3f"
     return _FORMATS.get(name, ".4f" if abs(number) < 1e4 else ".0f")

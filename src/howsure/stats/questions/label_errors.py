@@ -41,8 +41,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
 from howsure.stats.core.claims import ConsistencyMethod
-from howsure.stats.core.results import Columns, Conditions, Result, Results, format_table
-from howsure.stats.core.text_table import wrap_text
+from howsure.stats.core.results import Conditions, Result, Results
 from howsure.stats.questions.consistency import EQUAL_ANSWERS, AnswerCounts, estimate_consistency, modal_answers
 
 __all__ = ["MAX_P_CORRECT", "MAX_SHARE", "MIN_CONSISTENCY", "Audit", "LabelErrors", "audit", "find_label_errors"]
@@ -55,14 +54,6 @@ MAX_SHARE = 0.1
 _PLANTED_ON = ((0.0, 1.0), (0.0, 0.5), (0.0, 0.1), (0.5, 1.0))
 #: With fewer bins of evidence no limit is given.
 _MIN_BINS = 4
-#: Text below a printed table.
-_TABLE_NOTE = (
-    "Evidence is a vote weighted by scores, an order and no probability. p_wrong_max is an upper bound of the chance "
-    "that the label is wrong: answers cannot distinguish a wrong label from a right one that all models miss in the "
-    "same way."
-)
-#: Largest number of characters of a name or an answer in a printed table.
-_MAX_CHARACTERS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +154,10 @@ class LabelErrors(Result):
             "too few questions for p_wrong_max": np.isnan(self.p_wrong_max) & ~np.isnan(self.evidence),
         }
 
-    def __str__(self) -> str:
-        return _format_label_errors(self.columns())
-
 
 @dataclass(frozen=True)
 class Audit(Results):
-    """Suspected label errors of several benchmarks; the printed table shortens long answers.
+    """Suspected label errors of several benchmarks.
 
     Examples
     --------
@@ -179,34 +167,9 @@ class Audit(Results):
     (1, 'sums')
     """
 
-    def __str__(self) -> str:
-        columns = self.columns()
-        return _format_label_errors(columns) if len(columns["question"]) else "no suspects"
-
-    def fit_text(self, width: int | None) -> str:
-        """Return the printed table in lines of at most `width` characters, without the columns that do not fit."""
-        columns = self.columns()
-        return _format_label_errors(columns, width) if len(columns["question"]) else "no suspects"
-
-
-def _format_label_errors(columns: Columns, width: int | None = None) -> str:
-    """Return the table with each answer on one line, and the meaning of p_wrong_max below it."""
-    texts = {
-        name: np.array([_shorten(one) for one in columns[name].tolist()], dtype=object)
-        for name in ("question", "target", "answer")
-    }
-    numbers = {
-        name: np.array(["–" if np.isnan(one) else f"{one:.{digits}f}" for one in columns[name]], dtype=object)
-        for name, digits in (("evidence", 1), ("p_wrong_max", 2))
-    }
-    note = _TABLE_NOTE if width is None else wrap_text(_TABLE_NOTE, width)
-    return f"{format_table(columns | texts | numbers, width)}\n{note}"
-
-
-def _shorten(text: str | None) -> str:
-    """Return the text on one line of at most `_MAX_CHARACTERS` characters; a dash for None."""
-    line = "–" if text is None else " ".join(text.split())
-    return line if len(line) <= _MAX_CHARACTERS else f"{line[: _MAX_CHARACTERS - 1]}…"
+    def format_rows(self, width: int | None) -> str:
+        """Return the printed table, or that there is none."""
+        return super().format_rows(width) if len(self) else "no suspects"
 
 
 def audit(

@@ -106,22 +106,17 @@ class ScoreAudit(Results):
     ['q2']
     """
 
-    def __str__(self) -> str:
+    def format_rows(self, width: int | None) -> str:
+        """Return the printed table, with what could be looked for below it."""
         columns = self.columns()
-        table = format_table(columns) if len(columns["question"]) else "no question with such scores"
-        parts = [part for part in self.parts if isinstance(part, UnusualQuestions)]
-        # one line for benchmarks that could be searched alike
-        searched: dict[tuple[str, ...], list[str]] = {}
-        for part in parts:
-            searched.setdefault(part.looked_for, []).append(part.benchmark)
+        table = format_table(columns, width) if len(columns["question"]) else "no question with such scores"
         lines = []
-        for looked_for, names in searched.items():
-            missing = [pattern for pattern in _PATTERNS if pattern not in looked_for]
-            where = f" ({', '.join(names[:4])}{', ...' * (len(names) > 4)})" if len(searched) > 1 else ""
-            line = f"No answers are recorded; looked for in the scores{where}: {'; '.join(looked_for) or 'nothing'}."
-            if missing:
-                line += f" These scores cannot show: {'; '.join(missing)}."
-            lines.append(line)
+        for part in self.parts:
+            assert isinstance(part, UnusualQuestions)
+            missing = "; ".join(pattern for pattern in _PATTERNS if pattern not in part.looked_for)
+            line = f"{part.benchmark}: no answers are recorded; looked for in the scores: "
+            line += f"{'; '.join(part.looked_for) or 'nothing'}."
+            lines.append(line + f" These scores cannot show: {missing}." * bool(missing))
         last = (
             "Answers on which models agree against the label were not looked for: that takes run folders, logs, or "
             "tables with answers and targets, and verdicts of a judge are no answers. Hard questions and chance make "

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
-from howsure.stats.core.claims import REPEATS_METHODS, RepeatsMethod, check_choice, check_level
+from howsure.stats.core.claims import REPEATS_METHODS, Claim, RepeatsMethod, check_choice, check_level
 from howsure.stats.core.intervals import Interval, interval
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.results import Columns, Result, notes
@@ -84,6 +84,7 @@ class Repeats(Result):
     ([0.67], [1.0], [0.236])
     """
 
+    claim: ClassVar[Claim] = "these-questions"
     benchmark: str
     models: tuple[str, ...]
     runs: Runs

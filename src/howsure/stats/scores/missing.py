@@ -133,10 +133,6 @@ class Bounds(Result):
     as_zero: Scores
     as_one: Scores
 
-    def at_level(self, level: float) -> Bounds:
-        """Return the same bounds with their intervals at another level in (0, 1)."""
-        return Bounds(*(side.at_level(level) for side in (self.answered, self.as_zero, self.as_one)))
-
     def interval(self, level: float | None = None) -> Limits:
         """Return the interval of each score at a level in (0, 1), shape (M,).
 
@@ -173,11 +169,6 @@ class Bounds(Result):
         declared = "score_low=as_zero.score score_high=as_one.score low=interval.low high=interval.high"
         columns |= read_columns(self, declared, [np.array(order, dtype=int)])
         return {name: columns[name] for name in names}
-
-    @property
-    def hidden_columns(self) -> frozenset[str]:
-        """Those of the scores of what was answered."""
-        return self.answered.hidden_columns
 
 
 def _interpolate(values: FloatArray, place: FloatArray) -> FloatArray:

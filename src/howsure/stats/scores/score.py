@@ -176,11 +176,6 @@ class Scores(Result):
         is_known = self.cells.is_bounded & self.unit
         return np.where(is_known, self.score + self.cells.unparsed_share, np.nan)
 
-    @property
-    def hidden_columns(self) -> frozenset[str]:
-        """The bound and the share of unread answers, where no score needs a bound."""
-        return frozenset() if np.any(self.cells.is_bounded) else frozenset({"score_bound", "unparsed"})
-
     def interval(self, level: float | None = None) -> Interval:
         """Interval for each score at a level in (0, 1)."""
         level = self.level if level is None else level

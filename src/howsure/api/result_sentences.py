@@ -1,0 +1,503 @@
+"""What a result says, in sentences: above its printed table the answer, below it the claim.
+
+A result is described by the columns that it has, so that every result with these columns is described alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from howsure.errors import InputError
+from howsure.reporting.formatting import format_count, join_names
+from howsure.safe_text import escape_control_characters
+from howsure.stats.comparisons.pairs import POWER, Pairs
+from howsure.stats.core.claims import CLAIM_TEXTS
+from howsure.stats.core.multiplicity import group_by_letters, holm
+from howsure.stats.core.printed_width import Description
+from howsure.stats.core.results import Columns, Result, Results, make_columns
+from howsure.stats.core.text_table import choose_decimals
+from howsure.stats.prompts import VariantSummary
+from howsure.stats.scores import score
+
+Row: TypeAlias = dict[str, Any]
+#: Sentences on the rows of one benchmark.
+Sentences: TypeAlias = Iterator[str]
+
+#: How often a detectable difference is found.
+_OFTEN = f"{100 * POWER:g} % of cases"
+#: Columns of which a table says nothing where all rows have one value.
+_UNLESS_VARIED = {"benchmark", "score_bound", "n_missing", "n_variants", "tokens", "cost"}
+#: Most benchmarks that sentences are about, most sentences on each, and most models whose pairs are printed.
+_MOST_BENCHMARKS, _MOST_SENTENCES, _MOST_MODELS = 4, 6, 5
+#: Characters of the picture of an interval, by itself and in a table.
+_WIDE, _NARROW = 44, 17
+
+
+def describe_result(result: Result) -> Description | None:
+    """Return what stands above and below the printed table of a result, and the table in place of all its columns.
+
+    Examples
+    --------
+    >>> import howsure as hs
+    >>> scores = [[[1]] * 20, [[0]] * 16 + [[1]] * 4]
+    >>> cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(20)], scores)
+    >>> describe_result(hs.compare(cells, "b", "a")).above[0]
+    'a is better than b on sums: +0.800 (95 % interval 0.493 to 0.961, p < .001)'
+    """
+    parts = result.parts if isinstance(result, Results) else (result,)
+    columns = result.to_columns()
+    kind = next((kind for kind in _KINDS if kind[0] <= columns.keys()), None)
+    if kind is None or not len(result):
+        return None
+    _, say, chosen = kind
+    above: list[str] = []
+    for part in parts[:_MOST_BENCHMARKS]:
+        above += list(itertools.islice(say(part, part.to_dicts()), _MOST_SENTENCES)) if len(part) else []
+    if len(parts) > _MOST_BENCHMARKS:
+        above.append(f"... and {len(parts) - _MOST_BENCHMARKS:,} more benchmarks, in the table")
+    below = list(_describe_claim(columns))
+    tables: list[Columns] | None
+    if compared := [part for part in parts if isinstance(part, Pairs)]:
+        tables = [_tabulate_groups(compared)]
+        if all(len(part.models) <= _MOST_MODELS for part in compared):
+            tables.append(_tabulate_pairs(columns))
+        else:
+            below.append("--format wide prints all pairs, with intervals that cover all differences at once.")
+    elif summaries := [part for part in parts if isinstance(part, VariantSummary)]:
+        tables = [_choose(columns, chosen), _tabulate_prompts(summaries)]
+    elif len(result) == 1 and say is say_comparison:
+        above += _draw_difference(result[0])
+        tables = [{"note": columns["note"]}] if "note" in columns else []
+    else:
+        tables = [_choose(columns, chosen)] if chosen else None
+    exported = tables[0] if tables and compared else _choose(columns, chosen) if chosen else columns
+    exported = {name: values for name, values in exported.items() if name != "interval"}
+    return Description([escape_control_characters(one) for one in above], tables, below, exported)
+
+
+def draw_result(result: Result) -> object:
+    """Return the chart of `howsure.figures` that belongs to a result; raise InputError where there is none."""
+    from howsure import figures
+
+    part = result.parts[0] if isinstance(result, Results) and result.parts else result
+    if (chosen := _FIGURES.get(type(part).__name__)) is None:
+        remedy = "howsure.figures draws the results themselves: figures.scores(data), figures.forest(data), ..."
+        raise InputError(f"{type(part).__name__} has no chart of its own", where="plot", remedy=remedy)
+    return getattr(figures, chosen)(result)
+
+
+def _choose(columns: Columns, chosen: str) -> Columns:
+    """Return the columns of the printed table, with a picture of the intervals; a sentence says what all rows share."""
+    table: Columns = {}
+    for name in chosen.split():
+        if name == "interval" and {"low", "high"} <= columns.keys():
+            center = columns.get("score", columns.get("mean", columns.get("difference")))
+            if len(columns["low"]) > 1 and center is not None:
+                table[name] = _draw_intervals(columns["low"], center, columns["high"])
+        elif name == "sampling" and {"se_data", "se_prediction", "se"} <= columns.keys():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = 1 - np.square(columns["se_data"]) / np.square(columns["se"])
+            table[name] = np.array(
+                ["–" if math.isnan(x) else f"{100 * max(x, 0):.0f} %" for x in share.tolist()], dtype=object
+            )
+        elif name in columns and not (name in _UNLESS_VARIED and len(set(map(str, columns[name].tolist()))) == 1):
+            table[name] = columns[name]
+    return table
+
+
+def _draw_intervals(low: NDArray[Any], center: NDArray[Any], high: NDArray[Any]) -> NDArray[np.object_]:
+    """Return a picture of each interval, all on one scale; '' where a limit is unknown."""
+    is_known = np.isfinite(low) & np.isfinite(high) & np.isfinite(center)
+    if not is_known.any():
+        return np.full(len(low), "", dtype=object)
+    ends = float(low[is_known].min()), float(high[is_known].max())
+    rows = zip(low.tolist(), center.tolist(), high.tolist(), is_known.tolist(), strict=True)
+    return np.array([_draw(*row[:3], *ends, _NARROW) if row[3] else "" for row in rows], dtype=object)
+
+
+def _draw(low: float, center: float, high: float, left: float, right: float, width: int) -> str:
+    """Return an interval and its center as characters, on a scale from `left` to `right`."""
+    scale = (width - 1) / (right - left) if right > left else 0.0
+    places = [round((x - left) * scale) for x in (low, center, high)]
+    line = [" "] * width
+    line[places[0] : places[2] + 1] = "─" * (places[2] - places[0] + 1)
+    for place, mark in zip((places[0], places[2], places[1]), "├┤●", strict=True):
+        line[place] = mark
+    return "".join(line).rstrip()
+
+
+def _draw_difference(row: Row) -> Iterator[str]:
+    """Yield a picture of a difference beside 0, and the scores behind it."""
+    low, center, high = (float(row[name]) for name in ("low", "difference", "high"))
+    if center < 0:
+        low, center, high = -high, -center, -low
+    if math.isfinite(low) and math.isfinite(high):
+        left, right = min(low, 0.0), max(high, 0.0)
+        zero = round(-left * (_WIDE - 1) / (right - left)) if right > left else 0
+        line = _draw(low, center, high, left, right, _WIDE).ljust(_WIDE)
+        if line[zero] in " ─":
+            line = f"{line[:zero]}{'|' if line[zero] == ' ' else '┼'}{line[zero + 1 :]}"
+        yield f"    {' ' * zero}0"
+        yield f"    {line.rstrip()}"
+    facts = [f"{row['model_a']} {_number(row['score_a'])}", f"{row['model_b']} {_number(row['score_b'])}"]
+    texts = [", ".join(facts)] if not math.isnan(row.get("score_a", math.nan)) else []
+    if "n_questions" in row:
+        texts.append(f"{format_count(row['n_questions'], 'question')} in common")
+    if math.isfinite(row.get("detectable", math.nan)):
+        texts.append(f"a difference of {_number(row['detectable'])} is found in {_OFTEN}")
+    if "judge_difference" in row:
+        texts.append(f"the judge's own difference is {_number(row['judge_difference'], sign=True)}")
+    if texts:
+        yield "; ".join(texts)
+
+
+def _number(value: float, width: float = math.nan, *, sign: bool = False) -> str:
+    """Return a score with the decimals that its interval deserves, three where nothing is known of it."""
+    places = 3 if not width > 0 else min(max(choose_decimals(np.array([width / 4])), 1), 4)
+    return "unknown" if math.isnan(value) else f"{value + 0.0:{'+' if sign else ''}.{places}f}"
+
+
+def _limits(row: Row, level: float, what: str = "interval") -> str:
+    """Return the interval of a row in words."""
+    low, high = float(row["low"]), float(row["high"])
+    if math.isnan(low) or math.isnan(high):
+        return f"no {100 * level:g} % {what}"
+    return f"{100 * level:g} % {what} {_number(low, high - low)} to {_number(high, high - low)}"
+
+
+def _p(p: float) -> str:
+    """Return a p-value after its letter."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
+
+
+def say_comparison(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say which of two models is better, by how much, and whether the data show it."""
+    for row in rows:
+        a, b, on = row["model_a"], row["model_b"], row["benchmark"]
+        difference, low, high = (float(row[name]) for name in ("difference", "low", "high"))
+        level, p = row["level"], float(row.get("p_value", math.nan))
+        if difference < 0:
+            a, b, difference, low, high = b, a, -difference, -high, -low
+        has_p = "p_value" in row
+        if math.isnan(difference) or math.isnan(low) or (has_p and math.isnan(p)):
+            yield f"no test of {a} and {b} is possible on {on}"
+            continue
+        text = _number(difference, high - low, sign=True)
+        limits = f"({_limits({'low': low, 'high': high}, level)}{f', {_p(p)}' if has_p else ''})"
+        ahead = f"{a} is ahead by {text.lstrip('+')}" if difference else "both scored the same"
+        if row.get("verdict") == "undecided":
+            yield f"unread answers decide whether {a} or {b} is better on {on}: as scored, {ahead} {limits}"
+        elif a != b and difference > 0 and (p < 1 - level if has_p else low > 0):
+            yield f"{a} is better than {b} on {on}: {text} {limits}"
+        elif a == b:
+            yield f"{a} on {on}, two runs of it: they differ by {text.lstrip('+')} {limits}"
+        else:
+            yield f"{a} and {b} cannot be told apart on {on}: {ahead} {limits}"
+
+
+def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
+    """Say which models may be the best, and how many questions would separate the first two."""
+    assert isinstance(part, Pairs)
+    order, _ = _group(part)
+    names = [part.models[i] for i in order]
+    if len(names) < 2:
+        yield f"{'only one' if names else 'no'} model has a score on {part.benchmark}"
+        return
+    first, on = names[0], part.benchmark
+    sign = np.where(part.verdict == "distinguishable", np.sign(part.difference), 0.0)
+    beside = np.zeros((len(part.models),) * 2)  # 1 where the model of the row is better
+    beside[part.a, part.b], beside[part.b, part.a] = sign, -sign
+    alike, ahead = ([part.models[i] for i in order[1:] if beside[order[0], i] == which] for which in (0, -1))
+    if ahead:  # its own questions were easier
+        yield f"{first} has the highest score on {on}, but on common questions {join_names(ahead)} did better"
+    elif alike:
+        yield f"{first} is first on {on}; {join_names(alike, 2)} cannot be told apart from it"
+    else:
+        others = "the other model" if len(names) == 2 else f"each of the {len(names) - 1} others"
+        yield f"{first} is better than {others} on {on}"
+    at = [{*two} == {*order[:2]} for two in zip(part.a.tolist(), part.b.tolist(), strict=True)].index(True)
+    needed = part.questions_for_power[at]
+    if names[1] in alike and math.isfinite(needed):
+        yield f"about {needed:,.0f} questions would separate the first two, if they differ as much as here"
+
+
+def _group(part: Pairs) -> tuple[list[int], list[str]]:
+    """Return the models with a score, the best first, and the letters of each."""
+    scores = score(part.cells, claim=part.claim)
+    order = [int(i) for i in np.argsort(-np.nan_to_num(scores.score, nan=-np.inf), kind="stable")]
+    order = [i for i in order if not math.isnan(scores.score[i])]
+    place = {model: i for i, model in enumerate(order)}
+    differs = part.verdict == "distinguishable"
+    pairs = zip(part.a[differs].tolist(), part.b[differs].tolist(), strict=True)
+    return order, group_by_letters(len(order), [(place[a], place[b]) for a, b in pairs])
+
+
+def _tabulate_groups(compared: Sequence[Pairs]) -> Columns:
+    """Return the models of each benchmark with the letters of their groups and the intervals of their scores."""
+    tables = []
+    for part in compared:
+        order, letters = _group(part)
+        columns = score(part.cells, claim=part.claim, level=part.level).columns()
+        of = {name: i for i, name in enumerate(columns["model"].tolist())}
+        rows = [of[part.models[i]] for i in order]
+        own = {name: values[rows] for name, values in columns.items()}
+        tables.append({"benchmark": own["benchmark"], "group": np.array(letters, dtype=object), **own})
+    joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return _choose(joined, "benchmark group model score low high interval sampling")
+
+
+def _tabulate_pairs(columns: Columns) -> Columns:
+    """Return the pairs by their p-values, the better model first, with intervals that cover all of them at once."""
+    is_less = columns["difference"] < 0
+    order = np.argsort(np.nan_to_num(columns["p_holm"], nan=2.0) - 1e-9 * np.abs(columns["difference"]), kind="stable")
+    swapped = {
+        "benchmark": columns["benchmark"],
+        "model_a": np.where(is_less, columns["model_b"], columns["model_a"]),
+        "model_b": np.where(is_less, columns["model_a"], columns["model_b"]),
+        "difference": np.abs(columns["difference"]),
+        "low_all": np.where(is_less, -columns["high_all"], columns["low_all"]),
+        "high_all": np.where(is_less, -columns["low_all"], columns["high_all"]),
+    }
+    chosen = "benchmark model_a model_b difference low_all high_all p_holm note"
+    return {name: values[order] for name, values in _choose(columns | swapped, chosen).items()}
+
+
+def _tabulate_prompts(summaries: Sequence[VariantSummary]) -> Columns:
+    """Return the prompts of each model, the best first, with their scores and what they were drawn to be."""
+    dimensions = list(dict.fromkeys(name for part in summaries for name in part.cube.values))
+    rows: list[Row] = []
+    for part in summaries:
+        cube = part.cube
+        for model, scores in zip(cube.models, part.all_scores, strict=True):
+            for i in np.argsort(-scores, kind="stable").tolist():
+                drawn = {name: cube.values[name][i] if name in cube.values else "" for name in dimensions}
+                names = {"benchmark": cube.benchmark, "model": model, "variant": cube.variants[i]}
+                rows.append(names | {"score": float(scores[i])} | drawn)
+    columns = make_columns(len(rows), **{name: [row[name] for row in rows] for name in rows[0]})
+    return _choose(columns | {"score": columns["score"].astype(float)}, " ".join(columns))
+
+
+def say_scores(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say what a model scores, or which score is the highest; of intervals beside each other no model is better."""
+    scored = [row for row in rows if not math.isnan(row["score"])]
+    if not scored:
+        yield f"no model has a score on {rows[0]['benchmark']}"
+        return
+    best = max(scored, key=lambda row: float(row["score"]))
+    ties = [row["model"] for row in scored if math.isclose(row["score"], best["score"], abs_tol=1e-12)]
+    width = best["high"] - best["low"]
+    text = f"{_number(best['score'], width)} ({_limits(best, best['level'])})"
+    if len(rows) == 1:
+        yield f"{best['model']} scores {text} on {best['benchmark']}"
+    elif len(ties) > 1:
+        yield f"{join_names(ties)} share the highest score on {best['benchmark']}, {text}"
+    else:
+        yield f"{best['model']} has the highest score on {best['benchmark']}, {text}"
+
+
+def say_ranking(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say which models may be the best."""
+    ranked = [row for row in rows if not math.isnan(row["rank"])]
+    first = [row["model"] for row in ranked if row["rank_low"] == 1]
+    on = rows[0]["benchmark"]
+    if not ranked:
+        yield f"no model can be ranked on {on}"
+    elif len(first) == 1 and all(row["rank_high"] == 1 for row in ranked if row["model"] == first[0]):
+        yield f"{first[0]} is the best of {len(ranked)} models on {on}"
+    elif len(first) == len(ranked):
+        yield f"each of the {len(ranked)} models may be the best on {on}"
+    else:
+        yield f"{len(first)} of {len(ranked)} models may be the best on {on}: {join_names(first, 3)}"
+
+
+def say_variants(part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say how far the prompts of each model are apart, and what one prompt in place of all would cost."""
+    assert isinstance(part, VariantSummary)
+    fit = part.components.fit
+    for i, row in enumerate(rows):
+        scores = part.moments.scores[i]
+        drawn = scores[~np.isnan(scores)]
+        if len(drawn) < 2:
+            continue
+        worst, best = (f"{_number(end)} ({name})" for name, end in (("worst", drawn.min()), ("best", drawn.max())))
+        text = f"{row['model']} on {row['benchmark']}: {len(drawn)} prompts score from {worst} to {best}"
+        if not math.isnan(row["var_variant"]):
+            sd = math.sqrt(max(row["var_variant"], 0))
+            text += f"; sd {_number(sd)} between prompts once sampling noise is taken out"
+        yield text
+        N, K = float(fit.questions[i]), float(np.mean(part.cube.drawn.n[i]))
+        of_question, *of_prompts = (max(row[f"var_{name}"], 0.0) for name in ("question", "variant", "interaction"))
+        noise = max(row["var_generation"], 0.0)
+        if N > 1 and K > 0 and not any(map(math.isnan, (of_question, *of_prompts, noise))):
+            of_prompt = of_prompts[0] + (of_prompts[1] + noise / K) / N
+            one, every = (_number(math.sqrt(of_question / N + of_prompt / S)) for S in (1, len(drawn)))
+            yield f"with one such prompt instead of {len(drawn)} the error would be {one} in place of {every}"
+
+
+def say_repeats(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say where the mean of future runs will be, and whether the runs drifted."""
+    adjusted = holm([row["drift_p"] for row in rows]).tolist()
+    for row, drift in zip(rows, adjusted, strict=True):
+        n = row["n_future"]
+        runs = "of further runs without end" if math.isinf(n) else f"of {format_count(int(n), 'further run')}"
+        words = {True: f"the runs drifted ({_p(drift)})", False: f"no drift is seen ({_p(drift)})"}
+        tail = "" if math.isnan(drift) else f"; {words[drift < 1 - row['level']]}"
+        if math.isnan(row["low"]):
+            yield f"{row['model']} on {row['benchmark']}: {format_count(row['n_runs'], 'run')} cannot predict others"
+        else:
+            width = row["high"] - row["low"]
+            limits = f"between {_number(row['low'], width)} and {_number(row['high'], width)}"
+            what = f"the mean {runs} of {row['model']} on {row['benchmark']}"
+            yield f"{what} will be {limits} ({100 * row['level']:g} %){tail}"
+
+
+def say_attempts(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say how often the most attempts of each model are right at least once, always, and by majority."""
+    words = {"pass@k": "at least one is right", "pass^k": "all are right", "majority@k": "the most frequent is right"}
+    for model, own in groupby(rows, lambda row: str(row["model"])):
+        of_model = list(own)
+        k = max(row["k"] for row in of_model)
+        shares = [
+            f"{words[row['measure']]} on {100 * row['score']:.1f} %"
+            for row in of_model
+            if row["k"] == k and row["measure"] in words and not math.isnan(row["score"])
+        ]
+        if shares:
+            of = f"of {format_count(k, 'attempt')} at a question of {of_model[0]['benchmark']}"
+            yield f"{model}, {of}: {', '.join(shares)}"
+
+
+def _say_plan(part: Any, rows: Sequence[Row]) -> Sentences:
+    """Say which design is the best, what it finds, and what it takes."""
+    design = part.best
+    on = f" of {rows[0]['benchmark']}" if rows[0]["benchmark"] not in {"", "assumed"} else ""
+    if design is None:
+        if part.reason.startswith("no number of generations"):
+            n = max(row["n_questions"] for row in rows)
+            yield f"{format_count(n, 'question')}{on} cannot reach this goal, however often they are answered"
+        else:
+            yield f"no design{on} reaches this goal"
+        return
+    by = f" x {format_count(design.n_variants, 'prompt')}" if design.n_variants > 1 else ""
+    what = f"{format_count(design.n_questions, 'question')}{by} x {format_count(design.n_generations, 'generation')}"
+    finds = f"have a standard error of {_number(design.se_assured)} at most"
+    if part.components.models == 2 and math.isfinite(design.detectable):
+        finds = f"find a difference of {_number(design.detectable)} in {_OFTEN}"
+    yield f"{what} ({design.calls:,} calls{on}) {finds}"
+
+
+def say_audit(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say how many questions are worth a look."""
+    suspected = [row for row in rows if row["suspected_by"]]
+    on = rows[0]["benchmark"]
+    if not suspected:
+        yield f"no question of {on} is suspected"
+        return
+    yield f"{format_count(len(suspected), 'question')} of {on} may have a wrong label: look at the first ones first"
+    if "evidence" in rows[0]:
+        yield "answers cannot tell a wrong label from a right one that all models miss in the same way"
+
+
+def say_questions(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say how many questions nobody answers, everybody answers, and better models answer worse."""
+    scored = [row for row in rows if not math.isnan(row["score"])]
+    never, always = (sum(row["score"] == end for row in scored) for end in (0, 1))
+    text = f"of {format_count(len(scored), 'question')} of {rows[0]['benchmark']}, "
+    text += f"{never} {'is' if never == 1 else 'are'} never answered right and {always} always"
+    reversed_ = sum(row["tau"] < 0 and row["p_value"] < 0.05 for row in scored)
+    yield text + (f"; on {reversed_} better models do worse (p < .05 each)" if reversed_ else "")
+
+
+def say_curve(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say which checkpoint is compared with, and which ones cannot be told apart from it."""
+    reference = [row["checkpoint"] for row in rows if row["difference"] == 0 and math.isnan(row["p_value"])]
+    if len(reference) != 1:
+        return
+    beside: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": []}
+    for row in rows:
+        if row["checkpoint"] != reference[0]:
+            is_clear = row["p_holm"] < 1 - row["level"]
+            word = ("better" if row["difference"] > 0 else "worse") if is_clear else "not told apart"
+            beside[word].append(row["checkpoint"])
+    clauses = [f"{join_names(names)} {word}" for word, names in beside.items() if names]
+    yield f"on {rows[0]['benchmark']}, beside {reference[0]}: {'; '.join(clauses)}"
+
+
+def _describe_claim(columns: Columns) -> Iterator[str]:
+    """Yield the line that names the level, the claim and the method of the intervals."""
+    levels, claims, methods = (_list_values(columns, name) for name in ("level", "claim", "method"))
+    if "low" not in columns or not levels:
+        return
+    kind = "prediction intervals" if "n_future" in columns else "intervals"
+    text = f"{' and '.join(f'{100 * one:g} %' for one in levels)} {kind}"
+    text += "".join(f" for {CLAIM_TEXTS.get(claim, claim)}" for claim in claims[:1])
+    if methods:
+        text += f" ({', '.join(map(str, methods))})"
+    if "p_holm" in columns and "model_a" in columns:
+        text += ". Models with a common letter cannot be told apart (all pairs, Holm)"
+    yield f"{text}."
+
+
+def _list_values(columns: Columns, name: str) -> list[Any]:
+    """Return the different values of a column, without those that are unknown."""
+    values: Iterable[Any] = columns[name].tolist() if name in columns else ()
+    return list(dict.fromkeys(value for value in values if value != "" and str(value) != "nan"))
+
+
+#: The figure of each kind of result.
+_FIGURES = {
+    "Pairs": "forest",
+    "Scores": "scores",
+    "Curve": "curve",
+    "VariantSummary": "spread",
+    "RunWidths": "run_widths",
+    "CostScores": "costs",
+}
+#: Columns of a table of scores.
+_SCORES = (
+    "benchmark model score score_bound score_low score_high score_plain judge_score se se_judge low high interval "
+    "sampling n_missing n_labels note"
+)
+#: Columns of a table of differences.
+_DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
+_CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
+#: Columns by which a result is known, what is said of it, and the columns of its table, the first that fits.
+_KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], ...] = (
+    (
+        {"checkpoint", "p_holm"},
+        say_curve,
+        "benchmark checkpoint score difference low_difference high_difference p_holm verdict note",
+    ),
+    ({"model_a", "model_b", "difference", "p_holm"}, say_pairs, ""),
+    ({"model_a", "model_b", "difference", "low", "high", "p_value"}, say_comparison, _DIFFERENCES),
+    ({"model_a", "model_b", "difference", "low", "high", "judge_difference"}, say_comparison, _DIFFERENCES),
+    (
+        {"rank", "rank_low"},
+        say_ranking,
+        "benchmark model score se rank rank_low rank_high rank_low_all rank_high_all p_best note",
+    ),
+    ({"var_variant", "n_star_space"}, say_variants, "benchmark model mean low high n_variants n_star_space note"),
+    ({"n_future", "drift_p"}, say_repeats, "benchmark model n_runs mean sd worst best low high drift_p note"),
+    ({"measure", "k", "score"}, say_attempts, "benchmark model measure k score low high interval note"),
+    (
+        {"se_assured", "calls"},
+        _say_plan,
+        "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note",
+    ),
+    (
+        {"suspected_by", "evidence"},
+        say_audit,
+        "benchmark question target answer p_correct evidence suspected_by p_wrong_max note",
+    ),
+    ({"suspected_by", "question"}, say_audit, ""),
+    ({"difficulty", "tau"}, say_questions, ""),
+    ({"model", "score", "low", "high", "n_missing"}, say_scores, _SCORES),
+    ({"model", "score", "low", "high", "judge_score"}, say_scores, _SCORES),
+)
