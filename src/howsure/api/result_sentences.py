@@ -467,7 +467,6 @@ _SCORES = (
 )
 #: Columns of a table of differences.
 _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
-_CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
 #: Columns by which a result is known, what is said of it, and the columns of its table, the first that fits.
 _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], ...] = (
     (
