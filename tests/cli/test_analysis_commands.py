@@ -554,8 +554,8 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
     page = page_of(tmp_path / "page.html")
     assert "Prompt variants 12, and the default prompt" in page
     assert "Over 12 prompts" in page
-    spec = re.search(r'id="b1-spread-spec">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)[1]
-    [boxes] = [each[0] for each in json.loads(spec)["datasets"].values() if "median" in each[0]]
+    spec = Page((tmp_path / "page.html").read_text()).json("b1-spread-spec")
+    [boxes] = [each[0] for each in spec["datasets"].values() if "median" in each[0]]
     for row in (large, small):
         i = boxes["model"].index(row["model"])
         for name, here in {"min": "min", "q25": "low", "median": "median", "max": "max", "default": "default"}.items():

@@ -5,7 +5,6 @@ A result is described by the columns that it has, so that every result with thes
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -59,12 +58,16 @@ def describe_result(result: Result) -> Description | None:
     _, say, chosen = kind
     above: list[str] = []
     for part in parts[:_MOST_BENCHMARKS]:
-        above += list(itertools.islice(say(part, part.to_dicts()), _MOST_SENTENCES)) if len(part) else []
+        said = list(say(part, part.to_dicts())) if len(part) else []
+        above += said[:_MOST_SENTENCES]
+        above += [f"... and {len(said) - _MOST_SENTENCES} more, in the table"] if len(said) > _MOST_SENTENCES else []
     if len(parts) > _MOST_BENCHMARKS:
         above.append(f"... and {len(parts) - _MOST_BENCHMARKS:,} more benchmarks, in the table")
-    below = list(_describe_claim(columns))
+    compared = [part for part in parts if isinstance(part, Pairs)]
+    # Where models are grouped, the method of the differences is not that of the scores beside them.
+    below = list(_describe_claim({name: columns[name] for name in columns if name != "method" or not compared}))
     tables: list[Columns] | None
-    if compared := [part for part in parts if isinstance(part, Pairs)]:
+    if compared:
         tables = [_tabulate_groups(compared)]
         if all(len(part.models) <= _MOST_MODELS for part in compared):
             tables.append(_tabulate_pairs(columns))
@@ -206,6 +209,7 @@ def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
     """Say which models may be the best, and how many questions would separate the first two."""
     assert isinstance(part, Pairs)
     order, _ = _group(part)
+    scores = score(part.cells, claim=part.claim).score.tolist()
     names = [part.models[i] for i in order]
     if len(names) < 2:
         yield f"{'only one' if names else 'no'} model has a score on {part.benchmark}"
@@ -218,14 +222,20 @@ def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
     if ahead:  # its own questions were easier
         yield f"{first} has the highest score on {on}, but on common questions {join_names(ahead)} did better"
     elif alike:
-        yield f"{first} is first on {on}; {join_names(alike, 2)} cannot be told apart from it"
+        tied = [part.models[i] for i in order if math.isclose(scores[i], scores[order[0]], abs_tol=1e-12)]
+        is_first = f"{join_names(tied)} share the first place" if len(tied) > 1 else f"{first} is first"
+        rest = [model for model in alike if model not in tied]
+        it = "it" if len(tied) == 1 else "them"
+        yield f"{is_first} on {on}" + (f"; {join_names(rest, 2)} cannot be told apart from {it}" if rest else "")
     else:
         others = "the other model" if len(names) == 2 else f"each of the {len(names) - 1} others"
         yield f"{first} is better than {others} on {on}"
     at = [{*two} == {*order[:2]} for two in zip(part.a.tolist(), part.b.tolist(), strict=True)].index(True)
     needed = part.questions_for_power[at]
     if names[1] in alike and math.isfinite(needed):
-        yield f"about {needed:,.0f} questions would separate the first two, if they differ as much as here"
+        alone = ", compared by themselves," if len(names) > 2 else ""
+        seen = "if they differ as much as here"
+        yield f"about {needed:,.0f} questions would separate the first two{alone} in {_OFTEN}, {seen}"
 
 
 def _group(part: Pairs) -> tuple[list[int], list[str]]:
@@ -335,7 +345,7 @@ def say_variants(part: Result, rows: Sequence[Row]) -> Sentences:
         N, K = float(fit.questions[i]), float(np.mean(part.cube.drawn.n[i]))
         of_question, *of_prompts = (max(row[f"var_{name}"], 0.0) for name in ("question", "variant", "interaction"))
         noise = max(row["var_generation"], 0.0)
-        if N > 1 and K > 0 and not any(map(math.isnan, (of_question, *of_prompts, noise))):
+        if N > 1 and K > 0 and row["var_variant"] > 0 and not any(map(math.isnan, (of_question, *of_prompts, noise))):
             of_prompt = of_prompts[0] + (of_prompts[1] + noise / K) / N
             one, every = (_number(math.sqrt(of_question / N + of_prompt / S)) for S in (1, len(drawn)))
             yield f"with one such prompt instead of {len(drawn)} the error would be {one} in place of {every}"
@@ -344,10 +354,11 @@ def say_variants(part: Result, rows: Sequence[Row]) -> Sentences:
 def say_repeats(_part: Result, rows: Sequence[Row]) -> Sentences:
     """Say where the mean of future runs will be, and whether the runs drifted."""
     adjusted = holm([row["drift_p"] for row in rows]).tolist()
+    over = f", Holm over {len(rows)} models" if len(rows) > 1 else ""
     for row, drift in zip(rows, adjusted, strict=True):
         n = row["n_future"]
         runs = "of further runs without end" if math.isinf(n) else f"of {format_count(int(n), 'further run')}"
-        words = {True: f"the runs drifted ({_p(drift)})", False: f"no drift is seen ({_p(drift)})"}
+        words = {True: f"the runs drifted ({_p(drift)}{over})", False: f"no drift is seen ({_p(drift)}{over})"}
         tail = "" if math.isnan(drift) else f"; {words[drift < 1 - row['level']]}"
         if math.isnan(row["low"]):
             yield f"{row['model']} on {row['benchmark']}: {format_count(row['n_runs'], 'run')} cannot predict others"

@@ -354,7 +354,7 @@ def print_result(result: Result, form: OutputFormat) -> None:
         except UnicodeEncodeError:
             text = text.translate(_PLAIN_PICTURES)
         print(text)
-        click.get_current_context().meta["howsure.next"] = _find_next_command()
+        click.get_current_context().meta["howsure.next"] = _find_next_command(result)
         return
     if form in {"markdown", "latex"}:
         print(result.to_markdown() if form == "markdown" else result.to_latex())
@@ -372,13 +372,12 @@ def print_result(result: Result, form: OutputFormat) -> None:
     print_rows(list(columns), _list_rows(columns))
 
 
-#: The command that is tried next after each.
+#: The command that is tried next after each; after `score` and `rank` of several models, after `repeats` of one.
 _NEXT = """
 score compare
 compare report
 rank compare
 repeats plan --width 0.05
-variants variants --show dimensions
 attempts questions
 questions audit
 audit review
@@ -386,23 +385,29 @@ curve rank
 """
 
 
-def _find_next_command() -> str:
+def _find_next_command(result: Result) -> str:
     """Return the command that is tried next, on the same paths read in the same way; '' where there is none."""
     context = click.get_current_context()
     following = [line.split() for line in _NEXT.splitlines() if line.startswith(f"{context.info_name} ")]
     _, command, *more = following[0] if following else ("", "")
     is_view = any(context.params.get(name) for name in ("view", "show", "calibrate"))
-    if not command or not context.params.get("paths") or is_view:
+    columns = result.to_columns()
+    n_models = len(set(columns["model"].tolist())) if "model" in columns else 0
+    if context.info_name in {"score", "rank", "repeats"} and (n_models == 1) != (context.info_name == "repeats"):
+        return ""
+    paths = context.params.get("paths")
+    if not command or not paths or is_view or (command == "review" and not any(Path(path).is_dir() for path in paths)):
         return ""
     names = {one.name for one in fields(CommandInputs)} | {"columns"}
-    options: list[str] = []
+    keeps_claim = command == "compare" and context.params.get("claim") == "these-questions"
+    options = ["--claim", "these-questions"] if keeps_claim else []
     for one in context.command.params if command != "review" else ():
         given = context.get_parameter_source(one.name or "") == ParameterSource.COMMANDLINE
         if isinstance(one, ReadingOption) and given and one.name in names:
             value = context.params[one.name or ""]
             for each in value if isinstance(value, tuple) else [value]:
                 options += [max(one.opts, key=len), str(each)]
-    return shlex.join(["howsure", command, *context.params["paths"], *options, *more])
+    return shlex.join(["howsure", command, *paths, *options, *more])
 
 
 def print_rows(names: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

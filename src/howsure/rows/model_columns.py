@@ -367,6 +367,16 @@ def _count_pairs(rows: duckdb.DuckDBPyRelation, one: str, two: str) -> int:
     return int(rows.aggregate(f"count(DISTINCT ({quote_name(one)}, {quote_name(two)}))").fetchall()[0][0])
 
 
+def find_suffix(names: Sequence[str]) -> str:
+    """Return the name of a metric that all names end with, with the underscore before it; else an empty text.
+
+    >>> find_suffix(["gpt_acc", "llama_acc"]), find_suffix(["gpt-4", "llama-4"])
+    ('_acc', '')
+    """
+    ends = {name.rpartition("_")[2] if name.rpartition("_")[0] else "" for name in names}
+    return f"_{min(ends)}" if len(ends) == 1 and min(ends).lower() in METRIC_NAMES else ""
+
+
 def find_parent(names: Sequence[str]) -> str:
     """Return the field of a nested record that all names are inside of, with its dot; else an empty text.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from howsure.errors import InputError
 from howsure.rows.columns import NAMED, MatchedColumns, TableOptions, describe_columns
 from howsure.rows.mapping import Shape
-from howsure.rows.model_columns import build_no_question, find_models, find_parent, list_names
+from howsure.rows.model_columns import build_no_question, find_models, find_parent, find_suffix, list_names
 from howsure.rows.sql import (
     ROW,
     number_rows,
@@ -243,8 +243,8 @@ def melt(
     types = read_column_types(rows)
     values = describe_columns(rows, melted)
     percent = [name for name in melted if name in options.map.percent or values[name].scale == "percent"]
-    parent = find_parent(melted)
-    names = [name.removeprefix(parent).strip() for name in melted]
+    parent, suffix = find_parent(melted), "" if column_name == "generation" else find_suffix(melted)
+    names = [name.removeprefix(parent).removesuffix(suffix).strip() for name in melted]
     if column_name == "generation":
         names = [str(int(name[len(name.rstrip("0123456789")) :] or i)) for i, name in enumerate(melted, 1)]
     if row_name not in columns and row_name == "question":

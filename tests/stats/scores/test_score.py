@@ -112,6 +112,13 @@ def test_of_these_questions_the_exact_interval_is_taken_where_it_is_narrower():
     assert np.all(between.high < score(cells, method="wilson-effective").interval().high)
 
 
+def test_of_these_questions_answered_once_the_interval_is_clopper_and_pearsons():
+    cells = Cells.from_scores("b", ["a"], list(map(str, range(40))), [[[float(i < 33)] for i in range(40)]])
+    between = score(cells, claim="these-questions").interval()
+    assert between.low[0] == pytest.approx(stats.beta.ppf(0.025, 33, 8))
+    assert between.high[0] == pytest.approx(stats.beta.ppf(0.975, 34, 7))
+
+
 def test_degrees_of_freedom_of_these_questions_weigh_each_variance_by_its_generations():
     """By a loop: parts s2/k of three questions with 2, 3 and 6 generations; 2 S^2 over the variance of their sum S."""
     scores = [[0.0, 0.9], [0.5, 0.5, 0.6], [0.0, 0.0, 0.1, 0.2, 0.9, 1.0], [0.7]]
