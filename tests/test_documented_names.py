@@ -308,7 +308,7 @@ def list_fields(struct):
 
 
 KEYS = {
-    "experiments.md": {
+    "experiment_keys.md": {
         *list_fields(experiment._ExperimentFile),
         *list_fields(experiment._OwnKeys),
         *list_fields(experiment.StoppingConfig),
@@ -344,7 +344,7 @@ def test_keys_that_tables_explain_exist(page):
     ]
     assert len(cells) >= 4
     keys = [re.sub(r": *[^{ ,}][^,}]*", "", code) for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
-    known = set().union(*KEYS.values()) if page == "experiments.md" else KEYS[page]
+    known = set().union(*KEYS.values()) if page == "experiment_keys.md" else KEYS[page]
     assert {key for code in keys for key in re.findall(r"[a-z_]{2,}", code)} - known == set()
 
 
@@ -397,7 +397,7 @@ def test_the_number_of_published_benchmarks_is_that_of_the_table():
 
 def test_the_tables_of_checks_and_of_statuses_have_all():
     """Truth: the names of checks in the source, and the statuses of the glossary."""
-    page = read(ROOT / "docs/experiments.md")
+    page = read(ROOT / "docs/experiment_keys.md")
     source = read(ROOT / "src/howsure/sample/experiment_checks.py")
     checks = set(re.findall(r'(?:ExperimentCheck|_describe_error)\(\s*"([a-z ]+)"', source))
     table = page.partition("| check | what is looked at |")[2].partition("\n\n")[0]
@@ -418,7 +418,7 @@ def test_the_fields_of_json_lines_are_those_of_the_page(tmp_path, monkeypatch, h
     code, out, _ = howsure("run", "exp.yaml", "--json-lines")
     assert code == 0
     lines = [json.loads(line) for line in out.splitlines()]
-    page = re.sub(r" \([^()]*\)", "", read(ROOT / "docs/experiments.md"))
+    page = re.sub(r" \([^()]*\)", "", read(ROOT / "docs/experiment_keys.md"))
     for event in ("progress", "end"):
         cell = re.search(rf"^\| `{event}`[^|]*\|(.*)\|$", page, flags=re.MULTILINE)[1]
         line = [line for line in lines if line["event"] == event][-1]

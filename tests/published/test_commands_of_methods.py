@@ -172,7 +172,7 @@ def test_the_keys_that_rows_name_are_keys_of_the_studies():
         for row in re.findall(r"`howsure (?:run|prompts)` with ([^|;]+)", text)
         for key in re.findall(r"[a-z_]{4,}", row)
     }
-    reference = (ROOT / "docs/experiments.md").read_text(encoding="utf-8") + (ROOT / "docs/prompts.md").read_text(
+    reference = (ROOT / "docs/experiment_keys.md").read_text(encoding="utf-8") + (ROOT / "docs/prompts.md").read_text(
         encoding="utf-8"
     )
     studies = "".join(path.read_text(encoding="utf-8") for path in STUDIES.glob("*.yaml"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["doctor", "init"]
 
 _TEMPLATE = """\
-# What `howsure run {name}` samples. All keys: docs/experiments.md
+# What `howsure run {name}` samples. All keys: docs/experiment_keys.md
 benchmark: {benchmark}
 models:
 {models}

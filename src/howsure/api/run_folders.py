@@ -47,7 +47,7 @@ def run(
     Parameters
     ----------
     experiment
-        YAML file of the experiment; docs/experiments.md describes its keys.
+        YAML file of the experiment; docs/experiment_keys.md describes its keys.
     output
         Run folder; None takes the name of the experiment without its suffix.
     retry

@@ -294,7 +294,7 @@ def find_fields(file: Path, needed: Sequence[str] = ("question", "target")) -> d
     if lacking := [key for key in needed if key not in fields]:
         what = f"no field is called {' or '.join(lacking)}; its fields are {', '.join(names.values())}"
         keys = ", ".join(f"{key}: FIELD" for key in lacking)
-        remedy = f"name the fields in the experiment: benchmark: {{file: {file.name}, {keys}}} (docs/experiments.md)"
+        remedy = f"name the fields: benchmark: {{file: {file.name}, {keys}}} (docs/experiment_keys.md)"
         raise InputError(what, where=str(file), remedy=remedy)
     if "choices" not in fields and "target" in fields:
         target = str(row[1][str(fields["target"])]).strip()
