@@ -28,7 +28,7 @@ _INTRODUCTION = """# Files of other programs
 `python bench/log_files.py --write` reads the files below and writes this table. *Made* files are in
 `tests/logs/examples`, in the form that the program's own code writes; *public* files are logs of other people,
 or were made with the program itself. "Equal" means that the mean of the scores is the number that the file states
-itself. What is refused is refused with the line that stands here.
+itself; "read" alone that it states none. What is refused is refused with the line that stands here.
 
 | program | file | | generations | models | |
 |---|---|---|---|---|---|
@@ -115,7 +115,7 @@ def _read_file(path: Path, reader: LogReader, name: str, origin: str) -> FileOut
     elif counted:
         outcome = "equal, with what is missing as 0"
     else:
-        outcome = "equal" if build.n_stated_means else "read; it states no mean of the scores"
+        outcome = "equal" if build.n_stated_means else "read"
     return FileOutcome(reader.name, name, origin, len(rows), len({row.model for row in rows}), outcome)
 
 
