@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.parsed_page import Page
 from oracles import variants as oracle
 from scipy.stats import f as f_distribution
 
