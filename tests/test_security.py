@@ -24,10 +24,10 @@ from helpers.servers import LONG
 
 import howsure as hs
 from howsure.errors import InputError
-from howsure.logs.file_formats import open_file
 from howsure.logs.inspect.zip_file import ZipArchive
 from howsure.review.queue import RunTexts
 from howsure.rows import formats
+from howsure.rows.formats import open_unpacked
 from howsure.store.responses import RunFolder, read
 from howsure.store.schema import Response
 from howsure.web.live_page import LivePage, create_live_app
@@ -57,7 +57,7 @@ def test_an_archive_that_expands_like_no_results_is_refused(tmp_path, monkeypatc
     assert path.stat().st_size < 30_000
     with pytest.raises(InputError, match="expands to more than 200 times its size|no reader recognises"):
         hs.score(path)
-    with pytest.raises(OSError, match="expands to more than 200 times"), open_file(path) as file:
+    with pytest.raises(OSError, match="expands to more than 200 times"), open_unpacked(path) as file:
         file.read()
 
 

@@ -310,7 +310,7 @@ def test_the_commands_show_the_judge(repeated, tmp_path):
     for form in ("table", "wide"):
         assert "flip_rate" in runner.invoke(cli, ["repeats", str(repeated), "--format", form]).stdout
     planned = runner.invoke(cli, ["plan", str(repeated), "--cost", "verdict=0.25", "--budget", "300"])
-    assert planned.stdout.splitlines()[0].split()[:4] == ["model", "questions", "generations", "verdicts"]
+    assert any("verdicts" in line.split() for line in planned.stdout.splitlines())
     (tmp_path / "t.csv").write_text("model,question,score\na,1,1\na,2,0\n")
     plain = runner.invoke(cli, ["score", str(tmp_path / "t.csv")]).stdout
     assert "judge" not in plain

@@ -71,7 +71,7 @@ def test_share_from_which_a_bound_is_given(tmp_path, n_unread, is_bounded):
     assert np.isfinite(result["score_bound"]).tolist() == [is_bounded]
     assert any(note.code == "unparsed-bound" for note in notes) == is_bounded
     for printed in (result, hs.score(run, missing="bounds")):
-        assert ("score_bound" in printed.fit_text(None)) == is_bounded
+        assert ("score_bound" in printed.fit_text(120)) == is_bounded
 
 
 def test_cube_counts_the_same(tmp_path):

@@ -48,7 +48,7 @@ def describe_result(result: Result) -> Description | None:
     >>> scores = [[[1]] * 20, [[0]] * 16 + [[1]] * 4]
     >>> cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(20)], scores)
     >>> describe_result(hs.compare(cells, "b", "a")).above[0]
-    'a is better than b on sums: +0.800 (95 % interval 0.493 to 0.961, p < .001)'
+    'a is better than b on sums: +0.80 (95 % interval 0.49 to 0.96, p < .001)'
     """
     parts = result.parts if isinstance(result, Results) else (result,)
     columns = result.to_columns()
@@ -58,9 +58,9 @@ def describe_result(result: Result) -> Description | None:
     _, say, chosen = kind
     above: list[str] = []
     for part in parts[:_MOST_BENCHMARKS]:
-        said = list(say(part, part.to_dicts())) if len(part) else []
-        above += said[:_MOST_SENTENCES]
-        above += [f"... and {len(said) - _MOST_SENTENCES} more, in the table"] if len(said) > _MOST_SENTENCES else []
+        own = list(say(part, part.to_dicts())) if len(part) else []
+        above += own[:_MOST_SENTENCES]
+        above += [f"... and {len(own) - _MOST_SENTENCES} more, in the table"] if len(own) > _MOST_SENTENCES else []
     if len(parts) > _MOST_BENCHMARKS:
         above.append(f"... and {len(parts) - _MOST_BENCHMARKS:,} more benchmarks, in the table")
     compared = [part for part in parts if isinstance(part, Pairs)]
@@ -110,7 +110,14 @@ def _choose(columns: Columns, chosen: str) -> Columns:
             table[name] = np.array(
                 ["–" if math.isnan(x) else f"{100 * max(x, 0):.0f} %" for x in share.tolist()], dtype=object
             )
-        elif name in columns and not (name in _UNLESS_VARIED and len(set(map(str, columns[name].tolist()))) == 1):
+        elif name == "score_common":  # where models answered other questions, ranks are those of common ones
+            if name in columns and not np.allclose(columns[name], columns["score"], equal_nan=True):
+                table[name] = columns[name]
+        elif name in columns and name in _UNLESS_VARIED:
+            values = {*map(str, columns[name].tolist())}
+            if len(values) > 1 or not (name == "benchmark" or values <= {"nan", "0", "1", "0.0"}):
+                table[name] = columns[name]
+        elif name in columns:
             table[name] = columns[name]
     return table
 
@@ -149,8 +156,8 @@ def _draw_difference(row: Row) -> Iterator[str]:
             line = f"{line[:zero]}{'|' if line[zero] == ' ' else '┼'}{line[zero + 1 :]}"
         yield f"    {' ' * zero}0"
         yield f"    {line.rstrip()}"
-    facts = [f"{row['model_a']} {_number(row['score_a'])}", f"{row['model_b']} {_number(row['score_b'])}"]
-    texts = [", ".join(facts)] if not math.isnan(row.get("score_a", math.nan)) else []
+    scores = [f"{row[f'model_{one}']} {_number(row[f'score_{one}'])}" for one in "ab" if f"score_{one}" in row]
+    texts = [", ".join(scores)] if not math.isnan(row.get("score_a", math.nan)) else []
     if "n_questions" in row:
         texts.append(f"{format_count(row['n_questions'], 'question')} in common")
     if math.isfinite(row.get("detectable", math.nan)):
@@ -234,8 +241,8 @@ def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
     needed = part.questions_for_power[at]
     if names[1] in alike and math.isfinite(needed):
         alone = ", compared by themselves," if len(names) > 2 else ""
-        seen = "if they differ as much as here"
-        yield f"about {needed:,.0f} questions would separate the first two{alone} in {_OFTEN}, {seen}"
+        condition = "if they differ as much as here"
+        yield f"about {needed:,.0f} questions would separate the first two{alone} in {_OFTEN}, {condition}"
 
 
 def _group(part: Pairs) -> tuple[list[int], list[str]]:
@@ -491,7 +498,7 @@ _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], .
     (
         {"rank", "rank_low"},
         say_ranking,
-        "benchmark model score se rank rank_low rank_high rank_low_all rank_high_all p_best note",
+        "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note",
     ),
     ({"var_variant", "n_star_space"}, say_variants, "benchmark model mean low high n_variants n_star_space note"),
     ({"n_future", "drift_p"}, say_repeats, "benchmark model n_runs mean sd worst best low high drift_p note"),

@@ -348,7 +348,8 @@ def print_result(result: Result, form: OutputFormat) -> None:
     """
     flush_notes(as_json=form == "json")
     if form in TEXT_FORMATS:
-        text = result.fit_text(find_width() if form == "table" else None)
+        lines = result.fit_text(find_width() if form == "table" else None).split("\n")
+        text = "\n".join(map(escape_control_characters, lines))
         try:
             text.encode(sys.stdout.encoding or "utf-8")
         except UnicodeEncodeError:
@@ -381,7 +382,6 @@ repeats plan --width 0.05
 attempts questions
 questions audit
 audit review
-curve rank
 """
 
 

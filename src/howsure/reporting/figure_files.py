@@ -89,7 +89,7 @@ def parse_style(text: str) -> FigureStyle:
     """Return the style of a text of names and values.
 
     >>> parse_style("width=3.3,theme=dark")
-    FigureStyle(width=3.3, height=None, font_size=12, theme='dark')
+    FigureStyle(width=3.3, height=None, font_size=12.0, theme='dark')
     """
     pairs = (pair.replace(" ", "").partition("=")[::2] for pair in text.split(",") if pair.strip())
     try:

@@ -212,7 +212,7 @@ def test_what_has_no_z_is_left_out_and_told():
     assert columns["n_questions"].tolist() == [400, 5, 1, 400]
     assert [note.partition(":")[0] for note in columns["note"]] == [
         "",
-        "left out",
+        "no variation was seen",
         "left out",
         "fewer than two benchmarks",
     ]

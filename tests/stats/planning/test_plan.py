@@ -608,10 +608,10 @@ def test_a_budget_that_buys_too_few_questions_says_so_once():
 def test_a_narrow_table_of_designs_has_what_they_detect_and_their_cost():
     pilot = VarianceComponents(question=0.04, generation=0.16, question_se=0.01, generation_se=0.01)
     lines = plan(pilot, PRICED, budget=50, available=300).fit_text(80).splitlines()
-    assert lines[0].split()[2:] == ["se", "se_assured", "detectable", "calls", "cost"]
-    assert "left out in 80 characters: se_low, se_high, tokens (--format wide)" in lines
+    assert any({"se_assured", "detectable", "calls", "cost"} <= {*line.split()} for line in lines)
     wide = str(plan(PAIR, PRICED, budget=5)).splitlines()
-    assert wide[1].split()[wide[0].split().index("tokens")].isdecimal()
+    head = next(i for i, line in enumerate(wide) if "se_assured" in line.split())
+    assert {"calls", "cost"} <= {*wide[head].split()}
 
 
 @pytest.mark.parametrize("power", [0.7, 0.9])

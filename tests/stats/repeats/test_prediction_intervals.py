@@ -445,9 +445,10 @@ def test_prompt_variants_are_told():
 def test_table_and_frame():
     frame = repeats(BY_HAND).to_frame()
     assert list(frame.columns) == [
-        "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "gap", "note",
+        "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "gap",
+        "level", "claim", "note",
     ]  # fmt: skip
-    assert "m0000    1  0.25  0.50" in str(repeats(BY_HAND).runs)  # 1 of 4 right: the mean and the sd
+    assert "1  0.25  0.50" in str(repeats(BY_HAND).runs)  # 1 of 4 right: the mean and the sd
 
 
 @pytest.mark.parametrize(

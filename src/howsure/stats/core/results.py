@@ -261,7 +261,11 @@ class Result:
 
     def format_rows(self, width: int | None) -> str:
         """Return the printed table without the sentences on it."""
-        return format_table(self._columns, width)
+        return format_table(self.text_columns(), width)
+
+    def text_columns(self) -> Columns:
+        """Return the columns of the printed table."""
+        return self._columns
 
     def __str__(self) -> str:
         return self.fit_text(PRINTING.find_width())

@@ -219,7 +219,7 @@ def format_markup(columns: Mapping[str, Sequence[object] | NDArray[np.generic]],
     | model | score |
     |:--|--:|
     | a\|b | 0.5000 |
-    >>> print(format_markup({"model": ["a_b"]}, "latex").splitlines()[3])
+    >>> print(format_markup({"model": ["a_b"]}, "latex").splitlines()[4])
     a\_b \\
     """
     table = _make_table(columns)

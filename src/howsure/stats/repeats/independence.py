@@ -259,8 +259,8 @@ def are_requests_alike(cell: IntArray, request: IntArray, score: FloatArray) -> 
 
     Examples
     --------
-    >>> cell, request = np.repeat(np.arange(40), 4), np.repeat(np.arange(80), 2)
-    >>> right = (np.random.default_rng(1).random(80) < 0.5).astype(float)  # both choices of a reply score the same
+    >>> cell, request = np.repeat(np.arange(99), 4), np.repeat(np.arange(198), 2)
+    >>> right = (np.random.default_rng(1).random(198) < 0.5).astype(float)  # both choices of a reply score the same
     >>> are_requests_alike(cell, request, right[request]) < 1e-6
     True
     """
