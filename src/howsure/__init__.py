@@ -11,13 +11,7 @@ benchmark.
 `curve`, `providers`                   checkpoints of a training run; one model at two providers
 `determinism`, `run_widths`            whether completions repeat; the prediction interval after 2, 3, ... runs
 `questions`, `beta_fits`               how hard each question is, and P(correct) of each model; its distribution
-`variants`, `rank_flips`               what the wording of the prompt does to a score, and to an order
-`effects`, `dimension_shares`          which values and which dimensions of the prompt matter
-`rank_concordance`                     how far prompts agree on the order of models (Kendall's W)
-`prompt_consistency`                   how often two prompts give the same answer
-`unread_answers`                       how much of the spread over prompts comes from answers that were not parsed
-`difference_components`, `proxy`       variance components of a difference; n* of a cheap model for others
-`prompteval`                           quantiles over prompts from few answers
+`variants`                             what the wording of the prompt does to a score, and to an order of models
 `plan`                                 how many questions, variants and generations are needed
 `noise`                                standard errors on published benchmarks, without a pilot
 `judge_noise`, `judge_errors`          how often a judge contradicts itself; whether it favours a model, or length
@@ -59,15 +53,6 @@ if TYPE_CHECKING:
     from howsure.api.model_scores import rank as rank
     from howsure.api.model_scores import repeats as repeats
     from howsure.api.model_scores import score as score
-    from howsure.api.prompt_studies import difference_components as difference_components
-    from howsure.api.prompt_studies import dimension_shares as dimension_shares
-    from howsure.api.prompt_studies import effects as effects
-    from howsure.api.prompt_studies import prompt_consistency as prompt_consistency
-    from howsure.api.prompt_studies import prompteval as prompteval
-    from howsure.api.prompt_studies import proxy as proxy
-    from howsure.api.prompt_studies import rank_concordance as rank_concordance
-    from howsure.api.prompt_studies import rank_flips as rank_flips
-    from howsure.api.prompt_studies import unread_answers as unread_answers
     from howsure.api.prompt_studies import variants as variants
     from howsure.api.question_audit import answer_sets as answer_sets
     from howsure.api.question_audit import audit as audit
@@ -129,10 +114,7 @@ _MODULE_OF = {
     "curve": "howsure.api.run_comparisons",
     "data_map": "howsure.api.question_audit",
     "determinism": "howsure.api.run_comparisons",
-    "difference_components": "howsure.api.prompt_studies",
-    "dimension_shares": "howsure.api.prompt_studies",
     "doctor": "howsure.api.experiment_setup",
-    "effects": "howsure.api.prompt_studies",
     "explain_columns": "howsure.reporting.glossary",
     "figures": "howsure.figures",
     "gate": "howsure.api.regression_gate",
@@ -145,15 +127,10 @@ _MODULE_OF = {
     "pairs": "howsure.api.model_scores",
     "plan": "howsure.api.study_plans",
     "preview": "howsure.api.file_preview",
-    "prompt_consistency": "howsure.api.prompt_studies",
-    "prompteval": "howsure.api.prompt_studies",
     "prompts": "howsure.prompts",
     "providers": "howsure.api.run_comparisons",
-    "proxy": "howsure.api.prompt_studies",
     "questions": "howsure.api.question_studies",
     "rank": "howsure.api.model_scores",
-    "rank_concordance": "howsure.api.prompt_studies",
-    "rank_flips": "howsure.api.prompt_studies",
     "read": "howsure.results.evaluations",
     "repeats": "howsure.api.model_scores",
     "report": "howsure.api.run_folders",
@@ -162,7 +139,6 @@ _MODULE_OF = {
     "run_widths": "howsure.api.run_comparisons",
     "score": "howsure.api.model_scores",
     "show": "howsure.api.generation_list",
-    "unread_answers": "howsure.api.prompt_studies",
     "variants": "howsure.api.prompt_studies",
 }
 

@@ -45,10 +45,8 @@ QUESTIONS = {
     "combine": lambda data: hs.combine(data, "a", "b"),
     "repeats": hs.repeats,
     "variants": hs.variants,
-    "rank_flips": hs.rank_flips,
-    "difference_components": lambda data: hs.difference_components(data, "a", "b"),
-    "prompteval": hs.prompteval,
-    "proxy": lambda data: hs.proxy(data, "a"),
+    "order": lambda data: hs.variants(data, show="order"),
+    "reference": lambda data: hs.variants(data, show="reference"),
     "plan": lambda data: hs.plan(data, se=0.05),
 }
 
@@ -94,9 +92,7 @@ CALLS = {
     "rank": lambda **arguments: hs.rank("no file", **arguments),
     "repeats": lambda **arguments: hs.repeats("no file", **arguments),
     "variants": lambda **arguments: hs.variants("no file", **arguments),
-    "effects": lambda **arguments: hs.effects("no file", **arguments),
-    "rank_flips": lambda **arguments: hs.rank_flips("no file", **arguments),
-    "difference_components": lambda **arguments: hs.difference_components("no file", "a", "b", **arguments),
+    "order": lambda **arguments: hs.variants("no file", show="order", **arguments),
     "plan": lambda **arguments: hs.plan("no file", se=0.1, **arguments),
     "report": lambda **arguments: hs.report("no file", **arguments),
     "rescore": lambda **arguments: hs.rescore("no file", "own", **arguments),

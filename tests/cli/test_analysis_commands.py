@@ -66,7 +66,7 @@ def table(tmp_path):
 def wide(tmp_path):
     path = tmp_path / "scores.csv"
     cells = ["1,.50,.10,.30", "2,.51,.20,.30", "3,.50,.30,.30", "4,.51,.40,.30", "5,.50,.50,.30", "6,.51,.60,.30"]
-    path.write_text("\n".join(["idx,calm_acc,wild_acc,same_acc", *cells]) + "\n")
+    path.write_text("\n".join(["idx,calm,wild,same", *cells]) + "\n")
     return path
 
 
@@ -117,7 +117,8 @@ def test_epsilon_delta_and_level_are_used(rows, wide):
 
 def test_shares_of_dimensions(rows, table):
     """A slow version: F tests by comparison of fits, with the error of single questions from all pairs of variants."""
-    found = rows("variants", table, "--show", "dimensions", "--dimension", "tone", "--dimension", "shots")
+    shown = rows("variants", table, "--show", "dimensions", "--dimension", "tone", "--dimension", "shots")
+    found = [row for row in shown if row["table"] == "shares"]
     assert [(row["model"], row["dimension"]) for row in found] == [
         (model, dimension) for model in ("big", "tiny") for dimension in ("tone", "shots")
     ]
@@ -143,36 +144,58 @@ def test_shares_of_dimensions(rows, table):
 
 def test_effects_of_dimensions(rows, table):
     """A slow version: least squares on dummies."""
-    found = rows("variants", table, "--show", "effects", "--dimension", "tone", "--dimension", "shots")
+    shown = rows("variants", table, "--show", "dimensions", "--dimension", "tone", "--dimension", "shots")
+    found = [row for row in shown if row["table"] == "effects"]
     for model, y in Y.items():
         expected = oracle.effects(variant_means(y), {"tone": TONES, "shots": SHOTS})
         mine = {(row["dimension"], row["value"]): row["effect"] for row in found if row["model"] == model}
         assert mine == pytest.approx(expected)
 
 
-def test_swaps_and_differences_of_two_models(rows, table):
-    [pair] = rows("variants", table, "--a", "tiny", "--b", "big")
+def test_swaps_of_two_models(rows, table):
+    shown = rows("variants", table, "--show", "order")
+    [pair] = [row for row in shown if row["table"] == "rank_flips"]
     means = {model: variant_means(y) for model, y in Y.items()}
-    assert (pair["model_a"], pair["model_b"]) == ("tiny", "big")
-    assert pair["difference"] == pytest.approx(statistics.mean(means["tiny"]) - statistics.mean(means["big"]))
-    assert pair["swapped"] == oracle.swapped(means["tiny"], means["big"])
-    expected = oracle.crossed_difference(Y["tiny"], Y["big"])
+    assert (pair["model_a"], pair["model_b"]) == ("big", "tiny")
+    assert pair["difference"] == pytest.approx(statistics.mean(means["big"]) - statistics.mean(means["tiny"]))
+    assert pair["swapped"] == oracle.swapped(means["big"], means["tiny"])
+    expected = oracle.crossed_difference(Y["big"], Y["tiny"])
     for name in ("question", "variant", "interaction", "generation"):
         assert pair[f"var_{name}"] == pytest.approx(expected[name])
-    of_pair = rows("variants", table, "--a", "tiny", "--b", "big", "--show", "components")
-    assert {row["component"]: row["variance"] for row in of_pair} == pytest.approx(expected)
-    assert {row["model"] for row in of_pair} == {"tiny - big"}
-    assert rows("variants", table, "--show", "rank-flips")[0]["difference"] == pytest.approx(-pair["difference"])
 
 
-@pytest.mark.parametrize("what", ["moments", "components", "rank-flips", "sample-size", "prompteval"])
-def test_every_view_names_its_benchmark_and_fits(howsure, rows, table, what):
-    found = rows("variants", table, "--show", what)
+VIEWS = {
+    "prompts": (["moments", "components", "scores"], "unparsed"),
+    "dimensions": (["shares", "effects"], None),
+    "order": (["rank_flips", "concordance"], "consistency"),
+    "reference": (["n_star", "proxies", "quantiles"], None),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_has_its_tables_and_says_what_is_missing(howsure, rows, table, view):
+    """The answers of a table of scores are not kept; csv and json hold the tables below each other."""
+    command = ("variants", table, "--show", view, "--dimension", "tone", "--dimension", "shots")
+    names, missing = VIEWS[view]
+    found = rows(*command)
+    assert list(dict.fromkeys(row["table"] for row in found)) == names
     assert {row["benchmark"] for row in found} == {"demo"}
-    _, out, _ = howsure("variants", table, "--show", what)
+    for name, part in hs.variants(hs.read(table, dimensions=["tone", "shots"]), show=view).tables.items():
+        joined = [row for row in found if row["table"] == name]
+        for column, values in part.to_columns().items():
+            for row, value in zip(joined, values.tolist(), strict=True):
+                is_known = isinstance(value, str) or value == value  # noqa: PLR0124 (NaN is not itself)
+                assert row[column] == (value if is_known else None)
+    _, out, _ = howsure(*command)
+    for name in names:
+        assert f"\n{name}\n" in f"\n{out}"
+    assert missing is None or f"no {missing}: demo: answers are not kept" in out
     numbers = [line for line in out.splitlines() if line.startswith(("model", "big", "tiny"))]
     assert max(map(len, numbers)) <= 120
     assert "-0.0000" not in out
+    for form, heading in {"markdown": "**{}**\n\n|", "latex": "% {}\n\\begin"}.items():
+        code, out, _ = howsure(*command, "--format", form)
+        assert (code, [name for name in names if heading.format(name) not in out]) == (0, [])
 
 
 def test_a_proxy_with_variants_that_the_other_model_lacks_is_checked_in_common_ones_only(rows, tmp_path):
@@ -180,37 +203,31 @@ def test_a_proxy_with_variants_that_the_other_model_lacks_is_checked_in_common_o
     scores = [f"v{i},{0.5 + 0.001 * (i % 3)},{'' if i > 5 else 0.6 + 0.001 * (i % 2)}" for i in range(12)]
     path = tmp_path / "part.csv"
     path.write_text("\n".join(["prompt,cheap,other", *scores]))
-    (row,) = rows("variants", str(path), "--shape", "variants", "--proxy", "cheap")
-    assert row["n_variants"] == 6
-    assert "n_star_proxy is of the variants that both models have" in row["note"]
-    (row,) = rows("variants", str(path), "--shape", "variants", "--proxy", "other")
-    assert "both models have" not in row["note"]
+    shown = rows("variants", str(path), "--shape", "variants", "--show", "reference")
+    cheap, other = [row for row in shown if row["table"] == "proxies"]
+    assert (cheap["proxy"], cheap["n_variants"]) == ("cheap", 6)
+    assert "n_star_proxy is of the variants that both models have" in cheap["note"]
+    assert "both models have" not in other["note"]
 
 
 def test_a_proxy_is_checked(rows, wide):
     """By hand: of the wild model two variants are seldom within .01 of .35 (.3 and .4, .2 and .5, .1 and .6: 3 of 15)."""
-    same, wild = rows("variants", wide, "--shape", "variants", "--proxy", "calm")
+    shown = rows("variants", wide, "--shape", "variants", "--show", "reference")
+    checks = {(row["proxy"], row["model"]): row for row in shown if row["table"] == "proxies"}
+    assert len(checks) == 6
+    same, wild = checks["calm", "same"], checks["calm", "wild"]
     assert (same["n_star_proxy"], same["bounded"], same["chance"]) == (2, "yes", 0)
     assert (wild["bounded"], wild["chance"], wild["n_star"]) == ("no", pytest.approx(12 / 15), None)
-    calm, _ = rows("variants", wide, "--shape", "variants", "--proxy", "wild")
+    calm = checks["wild", "calm"]
     assert (calm["bounded"], calm["chance"], calm["n_star_proxy"]) == ("unknown", None, None)
     assert "it bounds nothing" in calm["note"]
 
 
 WRONG = {
     "one variant": (["ONE"], "one: only one prompt variant; sample several, or say which column"),
-    "one model to swap": (["SINGLE", "--show", "rank-flips"], "single: only one model; give the results of at least two"),
-    "one model and a proxy": (["SINGLE", "--proxy", "m"], "single: only one model; a proxy needs another"),
-    "one of two": (["TABLE", "--a", "big"], "--a and --b: only one of two models; name both, or neither"),
-    "no such model": (["TABLE", "--a", "big", "--b", "tinny"], "unknown model 'tinny'; did you mean 'tiny'?"),
-    "no such proxy": (["TABLE", "--proxy", "smal"], "unknown model 'smal'"),
-    "models that never meet": (["TABLE", "SINGLE", "--a", "big", "--b", "m"], "no benchmark has both 'big' and 'm'"),
-    "a proxy and a pair": (["TABLE", "--proxy", "big", "--a", "big"], "keep one of them"),
-    "moments of a pair": (["TABLE", "--a", "big", "--b", "tiny", "--show", "moments"], "--show moments is not of two"),
-    "nothing known of variants": (["TABLE", "--show", "effects"], "demo: nothing is known of what the variants are made of"),
-    "unread answers of a table": (["TABLE", "--show", "unread"], "demo: answers are not kept"),
-    "answers of a table": (["TABLE", "--show", "consistency"], "demo: answers are not kept"),
-    "a value for each variant": (["TABLE", "--show", "effects", "--dimension", "VARIANT2"], "no dimension has an effect that can be estimated"),
+    "one model to swap": (["SINGLE", "--show", "order"], "single: only one model; give the results of at least two"),
+    "nothing known of variants": (["TABLE", "--show", "dimensions"], "demo: nothing is known of what the variants are made of"),
+    "a value for each variant": (["TABLE", "--show", "dimensions", "--dimension", "VARIANT2"], "no dimension has an effect that can be estimated"),
     "an epsilon of 0": (["TABLE", "--epsilon", "0"], "epsilon is 0.0; allowed: above 0"),
     "a delta of 1": (["TABLE", "--delta", "1"], "delta is 1.0; allowed: between 0 and 1"),
     "a plan of no variants": (["plan", "TABLE", "--a", "big", "--width", ".1", "--max-variants", "0"], "max_variants is 0; allowed: 1, 2, 3"),
@@ -253,7 +270,7 @@ def test_effects_leave_the_default_prompt_out():
     cube = hs.Cube(
         "b", ("m",), ("all",), tuple("dabce"), np.ones((1, 1, 5), int), scores[None], scores[None] ** 2, values
     )
-    found = hs.effects(cube).columns()
+    found = hs.variants(cube, show="dimensions").tables["effects"].columns()
     assert found["effect"].tolist() == pytest.approx([0.05, -0.05])
     assert found["value"].tolist() == ["cold", "kind"]
 
@@ -266,10 +283,8 @@ def test_nested_variants_have_components_but_no_effect():
     assert row["var_variant"] == pytest.approx(oracle.nested(y)["variant"])
     assert np.isnan(row["n_star"])
     with pytest.raises(InputError, match="b: each question has variants of its own: they have no effect"):
-        hs.effects(cube)
-    with pytest.raises(InputError, match="no variant orders models"):
-        hs.rank_flips(cube)
-    assert hs.difference_components(cube, "m", "n").columns()["model"][0] == "m - n"
+        hs.variants(cube, show="dimensions")
+    assert "no variant orders models" in hs.variants(cube, show="order").left_out["rank_flips"]
 
 
 def test_a_plan_with_variants(rows, howsure, table):
@@ -361,14 +376,14 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
     path = paraphrases(task)
     with path.open() as file:
         table = list(csv.DictReader(file))
-    models = {
-        name.removesuffix("_acc"): [float(line[name]) for line in table]
-        for name in table[0]
-        if name != "paraphrase idx"
-    }
+    models = {name: [float(line[name]) for line in table] for name in table[0] if name != "paraphrase idx"}
     assert (len(table), len(models)) == TASKS[task]
-    found = rows("variants", path, "--shape", "variants", "--show", "moments")
-    assert {row["model"]: (row["mean"], row["variance"], row["min"], row["max"]) for row in found} == {
+    found = rows("variants", path, "--shape", "variants", "--show", "prompts")
+    assert {
+        row["model"]: (row["mean"], row["variance"], row["min"], row["max"])
+        for row in found
+        if row["table"] == "moments"
+    } == {
         model: pytest.approx((statistics.mean(x), statistics.pvariance(x), min(x), max(x)))
         for model, x in models.items()
     }
@@ -378,15 +393,19 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
         [star] = {max(oracle.n_star(models[row["model"]][:7], 0.01, 0.1))}
         assert row["n_star"] == (None if star == 7 else star), row["model"]
     few.write_text("\n".join(path.read_text().splitlines()[:41]) + "\n")
-    for row in rows("variants", few, "--shape", "variants", "--show", "sample-size")[::2]:
+    shown = rows("variants", few, "--shape", "variants", "--show", "reference")
+    for row in [row for row in shown if row["table"] == "n_star"][::2]:
         star = oracle.n_star_of_counts([round(100 * score) for score in models[row["model"]][:40]], 1, 0.1)
         assert row["n_star"] == (None if star == 40 else star), row["model"]
-    [pair] = rows("variants", path, "--shape", "variants", "--a", "flan-t5-xl", "--b", "vicuna-13b")
-    off = np.round(np.subtract(models["flan-t5-xl"], models["vicuna-13b"]), 6)
+    shown = rows("variants", path, "--shape", "variants", "--show", "order")
+    [pair] = [row for row in shown if (row["model_a"], row["model_b"]) == ("flan-t5-xl_acc", "vicuna-13b_acc")]
+    off = np.round(np.subtract(models["flan-t5-xl_acc"], models["vicuna-13b_acc"]), 6)
     against = off * np.sign(off.mean()) < 0
     # a tie counts half; to the last digit of a fit it may be none
     assert against.mean() <= pair["swapped"] <= np.mean(against | (off == 0))
-    assert pair["swapped"] == pytest.approx(oracle.swapped(*map(models.get, ("flan-t5-xl", "vicuna-13b"))), abs=0.02)
+    assert pair["swapped"] == pytest.approx(
+        oracle.swapped(*map(models.get, ("flan-t5-xl_acc", "vicuna-13b_acc"))), abs=0.02
+    )
 
 
 @pytest.mark.long
@@ -395,14 +414,16 @@ def test_n_star_of_published_scores(rows):
     """A guarantee by seeded simulation: 20,000 orders of 170 variants, cut where the deviation of the mean is allowed."""
     path = paraphrases("BBH/navigate.csv")
     found = {row["model"]: row for row in rows("variants", path, "--shape", "variants")}
-    assert {model: row["n_star"] for model, row in found.items()} == NAVIGATE
+    assert {model: row["n_star"] for model, row in found.items()} == {
+        f"{model}_acc": n for model, n in NAVIGATE.items()
+    }
     x = np.array([float(line["t0pp_acc"]) for line in csv.DictReader(path.read_text().splitlines())])
     orders = np.random.default_rng(5).permuted(np.tile(x, (20_000, 1)), axis=1)
-    for n, within in ((found["t0pp"]["n_star"] + 1, True), (found["t0pp"]["n_star"] - 2, False)):
+    for n, within in ((found["t0pp_acc"]["n_star"] + 1, True), (found["t0pp_acc"]["n_star"] - 2, False)):
         far = np.abs(orders[:, :n].mean(axis=1) - x.mean()) > 0.01 + 1e-12
         assert (far.mean() <= 0.05) == within
     # z^2 var / epsilon^2 with z = 1.96 (docs/methods/prompt_variants.md)
-    assert found["t0pp"]["n_star_space"] == np.ceil(1.959964**2 * x.var(ddof=1) / 0.01**2)
+    assert found["t0pp_acc"]["n_star_space"] == np.ceil(1.959964**2 * x.var(ddof=1) / 0.01**2)
 
 
 NAVIGATE = {
@@ -466,8 +487,8 @@ def test_the_command_shows_what_python_shows(howsure):
     _, out, _ = howsure("variants", "--help")
     assert f"[{'|'.join(PROMPT_VIEWS)}]" in out
     cube = hs.Cube.from_means("b", ["m"], ["v", "w"], np.array([[0.5, 0.25]]))
-    with pytest.raises(InputError, match="unknown part 'moment'; did you mean 'moments'?"):
-        hs.variants(cube).of("moment")
+    with pytest.raises(InputError, match="unknown show 'orders'; did you mean 'order'?"):
+        hs.variants(cube, show="orders")
 
 
 def test_warnings_of_python_users_name_what_is_left_out():
@@ -524,20 +545,25 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
     )
     run = tmp_path / "run"
     assert howsure("run", tmp_path / "v.yaml", "-o", run)[0] == 0
-    [large, small] = rows("variants", run, "--show", "moments")
+    shown = {view: rows("variants", run, "--show", view) for view in ("prompts", "dimensions", "order", "reference")}
+
+    def of(view, table):
+        return [row for row in shown[view] if row["table"] == table]
+
+    [large, small] = of("prompts", "moments")
     assert (large["n_variants"], small["n_variants"]) == (12, 12)
     [cube] = hs.read(run).cubes()
     means = cube.mean.mean(axis=1)
     assert [large["default"], small["default"]] == pytest.approx(means[:, cube.default])
     assert large["max"] == pytest.approx(np.delete(means[0], cube.default).max())
-    assert {row["n_variants"] for row in rows("variants", run, "--show", "sample-size")} == {12}
-    assert [row["n_variants"] for row in rows("variants", run, "--show", "rank-flips")] == [12]
-    effects = rows("variants", run, "--show", "effects")
+    assert {row["n_variants"] for row in of("reference", "n_star")} == {12}
+    assert [row["n_variants"] for row in of("order", "rank_flips")] == [12]
+    effects = of("dimensions", "effects")
     times = {
         name: sum(row["n_variants"] for row in effects if row["dimension"] == name) for name in ("markers", "casing")
     }
     assert set(times.values()) == {24}
-    unread = rows("variants", run, "--show", "unread")
+    unread = of("prompts", "unparsed")
     assert [row["dimension"] for row in unread if row["p_parsed"] is not None] == ["all prompts"] * 2
     by_prompt = [row for row in unread if row["dimension"] == "prompt"]
     assert len(by_prompt) == 24
@@ -545,11 +571,11 @@ def test_a_run_with_its_default_prompt(howsure, rows, tmp_path):
         if row["dimension"] == "all prompts":
             own = [each["unparsed"] for each in by_prompt if each["model"] == row["model"]]
             assert row["unparsed"] == pytest.approx(statistics.mean(own))
-    for row in rows("variants", run, "--show", "consistency"):
+    for row in of("order", "consistency"):
         assert 0 < row["low"] < row["consistency_rate"] < row["high"] < 1
         assert row["unanimous"] <= row["consistency_rate"]
         assert row["n_variants"] == 12
-    [order] = rows("variants", run, "--show", "concordance")
+    [order] = of("order", "concordance")
     assert (order["n_models"], order["n_variants"]) == (2, 12)
     assert howsure("report", run, "-o", tmp_path / "page.html", "--no-texts", "--no-static")[0] == 0
     page = page_of(tmp_path / "page.html")

@@ -69,7 +69,6 @@ PAIR = ("--a", "big", "--b", "small")
         ("compare", *PAIR, "--weight", "precision"),
         ("plan", "--a", "big", "--detect", "0.1", "--questions", "100000"),
         ("variants",),
-        ("variants", "--show", "moments"),
     ],
     ids=" ".join,
 )

@@ -72,12 +72,9 @@ MAIN = {  # what each command is run for
     ("plan", *PAIR, "--budget", "5000", "--questions", "900"): "benchmark n_questions n_generations se_assured calls",
     ("plan", "--like", "all"): "benchmark se se_difference detectable",
     ("variants",): "benchmark model mean low high variant score",
-    ("variants", "--show", "moments"): "benchmark model mean low high",
-    ("variants", "--show", "components"): "benchmark model component variance low high",
-    ("variants", "--show", "sample-size"): "benchmark model moment n_star",
-    ("variants", "--show", "rank-flips"): "benchmark model_a model_b swapped low high",
-    ("variants", "--show", "prompteval"): "benchmark model quantile score low high",
-    ("variants", *PAIR): "benchmark difference swapped low high",
+    ("variants", "--show", "prompts"): "benchmark model mean low high component variance variant score",
+    ("variants", "--show", "order"): "benchmark model_a model_b swapped low high kendall_w",
+    ("variants", "--show", "reference"): "benchmark model moment n_star proxy bounded quantile score low high",
 }
 
 

@@ -80,11 +80,9 @@ COMMANDS = {
     "score --method plugin": ("GEN --method plugin", "clt se_data se_prediction"),
     "variants": ("REL", "mean variance n_star"),
     "variants --epsilon --delta": ("REL --epsilon .2 --delta .2", "epsilon 0.2"),
-    "variants --proxy": (f"REL --proxy {SMALL}", "n_star_proxy bounded"),
-    "variants --show moments": ("REL --show moments", "mean variance"),
-    "variants --show rank-flips": ("REL --show rank-flips", "model_a model_b"),
-    "variants --show sample-size": ("REL --show sample-size", "n_star"),
-    "variants --show unread": ("REL --show unread", "unparsed"),
+    "variants --show order": ("REL --show order", "model_a model_b swapped kendall_w"),
+    "variants --show prompts": ("REL --show prompts", "mean variance unparsed"),
+    "variants --show reference": ("REL --show reference", "n_star n_star_proxy bounded quantile"),
 }
 #: Commands that need more than a process: what tests them instead.
 ELSEWHERE = {

@@ -59,10 +59,11 @@ ANSWERS = [
 def test_answers_of_a_table_are_compared_over_its_prompts(tmp_path, name):
     """Each model gives the same answer to one of its two questions under both prompts: a rate of one half."""
     rows = [{name if key == "pred" else key: value for key, value in row.items()} for row in ANSWERS]
-    result = hs.prompt_consistency(write(tmp_path / "t.jsonl", rows))
+    result = hs.variants(write(tmp_path / "t.jsonl", rows), show="order").tables["consistency"]
     assert result["consistency_rate"].tolist() == [0.5, 0.5]
     hs.convert(tmp_path / "t.jsonl", tmp_path / "run")
-    assert hs.prompt_consistency(tmp_path / "run")["consistency_rate"].tolist() == [0.5, 0.5]
+    result = hs.variants(tmp_path / "run", show="order").tables["consistency"]
+    assert result["consistency_rate"].tolist() == [0.5, 0.5]
     assert {row["answer"] for row in read(tmp_path / "run").to_pylist()} == set("ABCD")
 
 

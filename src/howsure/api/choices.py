@@ -26,17 +26,6 @@ TEXT_FORMATS: tuple[OutputFormat, ...] = ("table", "wide")
 GenerationFormat = Literal["text", "jsonl"]
 GENERATION_FORMATS: tuple[GenerationFormat, ...] = get_args(GenerationFormat)
 
-#: What the command `variants` prints in place of its own table.
-PromptView = Literal[
-    "moments",
-    "components",
-    "dimensions",
-    "effects",
-    "unread",
-    "consistency",
-    "concordance",
-    "rank-flips",
-    "sample-size",
-    "prompteval",
-]
+#: What `variants` shows in place of its own table.
+PromptView = Literal["prompts", "dimensions", "order", "reference"]
 PROMPT_VIEWS: tuple[PromptView, ...] = get_args(PromptView)

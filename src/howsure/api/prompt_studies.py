@@ -1,21 +1,24 @@
-"""Public functions on prompt variants: the effect of the wording of the prompt on the scores of each benchmark."""
+"""The public function on prompt variants: what the wording of the prompt does to the scores of each benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from howsure.api.result_selection import select_with_models
-from howsure.errors import InputError, UnknownNameError
+from howsure.api.choices import PROMPT_VIEWS, PromptView
+from howsure.api.result_sentences import tabulate_prompts
+from howsure.errors import InputError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, read, to_cubes
 from howsure.results.sources import Data
 from howsure.stats import prompts as statistics
-from howsure.stats.core.claims import check_level
+from howsure.stats.core.claims import check_choice, check_level
 from howsure.stats.core.cube import Cube
+from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, notes, to_integers
 from howsure.stats.prompts import ProxyCheck, VariantSummary
 
@@ -25,31 +28,67 @@ CubesLike: TypeAlias = Data | Evaluations | Cube | Iterable[Cube]
 Counts = TypeVar("Counts")
 
 
-#: Results that a summary of prompt variants holds.
-_PARTS = ("moments", "components", "sample_size")
-
-
 @dataclass(frozen=True, repr=False)
 class PromptResults(Results):
-    """Results on prompt variants of several benchmarks; `parts` holds the result of each.
+    """Results on prompt variants of several benchmarks.
 
     `n_star` is NaN if it equals the number of variants that it was estimated from, which suffice by construction.
+
+    Attributes
+    ----------
+    parts
+        The result of each benchmark, in each table.
+    tables
+        With `show`: the tables by name. Their rows stand one below the other in `columns`, csv and json, where the
+        column `table` has the name, and what a table has no column for is NaN or empty.
+    left_out
+        Why a table is missing, by name.
     """
 
-    def of(self, attribute: str) -> PromptResults:
-        """Return what each part holds under this name: moments, components or sample_size."""
-        if attribute not in _PARTS:
-            raise UnknownNameError("part", attribute, _PARTS)
-        parts = [part for part in self.parts if isinstance(part, VariantSummary)]
-        return PromptResults(tuple(_WithBenchmark(part.cube.benchmark, getattr(part, attribute)) for part in parts))
+    tables: Mapping[str, PromptResults] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def columns(self) -> Columns:
         """Return the rows of all parts, one below the other."""
+        if self.tables:
+            return _stack({name: table.to_columns() for name, table in self.tables.items()})
         columns = super().columns()
         for name in columns.keys() & {"n_star", "n_star_proxy"}:
             is_reached = columns[name] < columns["n_variants"]
             columns[name] = to_integers(np.where(is_reached, columns[name], np.nan))
         return columns
+
+    def format_rows(self, width: int | None) -> str:
+        """Return the printed table, or all tables with their names."""
+        if not self.tables:
+            return super().format_rows(width)
+        texts = [f"{name}\n{table.format_rows(width)}" for name, table in self.tables.items()]
+        return "\n\n".join([*texts, *(f"no {name}: {reason}" for name, reason in self.left_out.items())])
+
+    def to_markdown(self) -> str:
+        """Return the sentences and the table as Markdown, or all tables."""
+        texts = [f"**{name}**\n\n{table.to_markdown()}" for name, table in self.tables.items()]
+        return "\n\n".join(texts) or super().to_markdown()
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, or all tables."""
+        return "\n\n".join(f"% {name}\n{table.to_latex()}" for name, table in self.tables.items()) or super().to_latex()
+
+    def _describe(self) -> Description:
+        return Description([], None, [], self._columns) if self.tables else super()._describe()
+
+
+def _stack(tables: Mapping[str, Columns]) -> Columns:
+    """Return the rows of all tables, one below the other; NaN or "" where a table has no such column."""
+    names = list(dict.fromkeys(name for columns in tables.values() for name in columns if name != "note"))
+    sizes = {table: len(next(iter(columns.values()))) for table, columns in tables.items()}
+    stacked: Columns = {"table": np.repeat(np.array(list(sizes), dtype=object), list(sizes.values()))}
+    for name in [*names, "note"]:
+        has_text = any(columns[name].dtype.kind in "OU" for columns in tables.values() if name in columns)
+        missing = np.array("", dtype=object) if has_text else np.array(np.nan)
+        pieces = [columns.get(name, np.full(sizes[table], missing)) for table, columns in tables.items()]
+        stacked[name] = np.concatenate(pieces)
+    return stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +99,18 @@ class _WithBenchmark(Result):
     result: Result
 
     def columns(self) -> Columns:
-        columns = self.result.columns()
+        columns = self.result.to_columns()
         return {"benchmark": np.full(len(columns["model"]), self.benchmark, dtype=object), **columns}
+
+
+@dataclass(frozen=True, eq=False)
+class _PromptScores(Result):
+    """The score of each model under each prompt."""
+
+    summaries: Sequence[VariantSummary]
+
+    def columns(self) -> Columns:
+        return tabulate_prompts(self.summaries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +150,14 @@ class ProxyChecks(Result):
         }
 
 
-def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, delta: float = 0.1) -> PromptResults:
+def variants(
+    data: CubesLike,
+    *,
+    show: PromptView | None = None,
+    level: float = 0.95,
+    epsilon: float = 0.01,
+    delta: float = 0.1,
+) -> PromptResults:
     r"""Estimate what the prompt does to each score, and how many prompt variants are enough.
 
     Parameters
@@ -109,6 +165,12 @@ def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, del
     data
         Results of `howsure.read`, anything that it takes (paths or frames), or one or several `Cube`; with two or more
         prompt variants. The default prompt of a benchmark is no draw from the space and does not count.
+    show
+        Print more of one thing, with intervals. prompts: moments, variance by source, the score under each prompt, and
+        what answers that could not be parsed explain; dimensions: which dimension of the prompt matters, and which of
+        its values; order: how often the prompt decides which of two models is better, how far prompts agree on the
+        order (Kendall's W), and how often two prompts give the same answer; reference: n_star of mean and variance,
+        whether that of one model is enough for another, and quantiles over prompts from few answers (PromptEval).
     level
         Coverage of the intervals, between 0 and 1.
     epsilon, delta
@@ -119,13 +181,12 @@ def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, del
     -------
     PromptResults
         A row per benchmark and model: mean and variance over variants, ``n_star`` as published, ``n_star_space`` for
-        the whole space of variants, and the variance by source. ``.of("moments")``, ``.of("components")`` and
-        ``.of("sample_size")`` give more of each, with intervals.
+        the whole space of variants, and the variance by source. With `show`, ``.tables`` has the tables by name.
 
     Raises
     ------
     InputError
-        If no benchmark has two variants, or an argument is out of range.
+        If no benchmark has two variants, an argument is out of range, or nothing can be said of what `show` names.
 
     Notes
     -----
@@ -133,7 +194,8 @@ def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, del
 
     .. math:: y_{qv} = \mu + Q_q + V_v + I_{qv} + E_{qv}
 
-    and the variance components are estimated without bias from the mean squares, with missing cells too [2]_.
+    and the variance components are estimated without bias from the mean squares, with missing cells too [2]_. The
+    tables of `show` are those of `howsure.stats.prompts`, where their formulas and sources are.
 
     References
     ----------
@@ -147,141 +209,150 @@ def variants(data: CubesLike, *, level: float = 0.95, epsilon: float = 0.01, del
     >>> cube = hs.Cube.from_means("demo", ["a"], ["v1", "v2", "v3"], np.array([[0.5, 0.6, 0.7]]))
     >>> hs.variants(cube)["mean"].round(2).tolist()
     [0.6]
+    >>> list(hs.variants(cube, show="reference").tables)
+    ['n_star', 'quantiles']
     """
     check_level(level)
-    return _for_each(
-        _with_variants(data),
-        lambda cube: statistics.summarize_variants(cube, level=level, epsilon=epsilon, delta=delta),
-    )
+    if show is None:
+        return PromptResults(tuple(_summarize(cube, level, epsilon, delta) for cube in _with_variants(data)))
+    check_choice("show", show, PROMPT_VIEWS)
+    tables: dict[str, PromptResults] = {}
+    left_out: dict[str, InputError] = {}
+    results = _read(data)
+    cubes = _with_variants(results)
+    summaries = tuple(_summarize(cube, level, epsilon, delta) for cube in cubes)
+    for name, make in _TABLES[show].items():
+        try:
+            tables[name] = PromptResults(tuple(make(_Asked(results, cubes, summaries, level))))
+        except InputError as error:
+            left_out[name] = error
+    if not tables:
+        raise next(iter(left_out.values()))
+    parts = tuple(part for table in tables.values() for part in table.parts)
+    return PromptResults(parts, tables, {name: str(error) for name, error in left_out.items()})
 
 
-def effects(data: CubesLike, *, level: float = 0.95) -> PromptResults:
-    r"""Estimate the main effect of each value of each dimension of the prompt space.
-
-    Parameters
-    ----------
-    data
-        As for `variants`; the values of the variants come from a run folder, or from columns of a table that are named
-        by ``howsure.read(..., dimensions=[...])``.
-    level
-        Coverage of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark, model, dimension and value. The default prompt, and variants without a value on some
-        dimension, are left out.
-
-    Raises
-    ------
-    InputError
-        If the values of the variants are unknown, or no dimension has two values with two variants each.
-
-    Notes
-    -----
-    The effect of a value is the mean score of its variants minus the mean over the values of its dimension, from a
-    least-squares fit of all dimensions together if enough degrees of freedom remain, or of each alone [1]_.
-
-    References
-    ----------
-    .. [1] Searle (1971), Linear models, chapter 5.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import numpy as np
-    >>> from dataclasses import replace
-    >>> names = [f"v{i}" for i in range(6)]
-    >>> scores = np.array([[0.5, 0.52, 0.49, 0.61, 0.6, 0.62]])
-    >>> cube = hs.Cube.from_means("demo", ["a"], names, scores)
-    >>> cube = replace(cube, values={"case": ("lower",) * 3 + ("upper",) * 3})
-    >>> result = hs.effects(cube)
-    >>> dict(zip(result["value"].tolist(), result["effect"].round(3).tolist()))
-    {'lower': -0.053, 'upper': 0.053}
-    """
-    check_level(level)
-    return _for_each(_with_variants(data), lambda cube: _estimate_effects(cube, level))
+def _summarize(cube: Cube, level: float, epsilon: float, delta: float) -> VariantSummary:
+    """Return the summary of the variants of one benchmark."""
+    return statistics.summarize_variants(cube, level=level, epsilon=epsilon, delta=delta)
 
 
-def dimension_shares(data: CubesLike, *, level: float = 0.95) -> PromptResults:
-    r"""Estimate how much of the variance over prompts each dimension of the prompt space explains.
+class _Asked(NamedTuple):
+    """What a table is made from: results, the cubes with several variants, their summaries, and the level."""
 
-    Parameters
-    ----------
-    data
-        As for `effects`.
-    level
-        Coverage of the intervals, between 0 and 1; 1 - level is the significance level.
+    results: Evaluations | list[Cube]
+    cubes: list[Cube]
+    summaries: tuple[VariantSummary, ...]
+    level: float
 
-    Returns
-    -------
-    PromptResults
-        A row per benchmark, model and dimension: ``share`` with its interval, the p-value of "the dimension has no
-        effect", and the largest effect with its value. ``p_holm`` is adjusted for all dimensions of the model,
-        ``detectable`` is the smallest share that the test finds with a power of .8. ``share`` is NaN if there are too
-        few variants to tell.
+    def get(self, attribute: str) -> Iterable[Result]:
+        """Return what each summary holds under this name: moments, components or sample_size."""
+        return (_WithBenchmark(part.cube.benchmark, getattr(part, attribute)) for part in self.summaries)
 
-    Raises
-    ------
-    InputError
-        If the values of the variants are unknown, or no dimension has two values with two variants each.
+    def check_pairs(self) -> list[VariantSummary]:
+        """Return the summaries with several models, or raise InputError if none has."""
+        pairs = [part for part in self.summaries if len(part.cube.models) > 1]
+        if not pairs:
+            where, remedy = self.cubes[0].benchmark, "give the results of at least two"
+            raise InputError("only one model", where=where, remedy=remedy)
+        return pairs
 
-    Notes
-    -----
-    With :math:`A_d` the variance of the effects of the values of dimension d on new questions, and R the variance over
-    the prompts with the same value, the share is :math:`A_d / (A_d + R)`, both without the noise of questions and
-    generations. The test is a quasi F test [1]_, the interval is that of a noncentral F distribution [2]_.
-
-    References
-    ----------
-    .. [1] Clark (1973), The language-as-fixed-effect fallacy, J. Verbal Learning and Verbal Behavior 12.
-    .. [2] Steiger (2004), Beyond the F test, Psychological Methods 9.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import numpy as np
-    >>> from dataclasses import replace
-    >>> scores = np.array([[0.5, 0.52, 0.49, 0.51, 0.61, 0.6, 0.62, 0.6]])
-    >>> cube = hs.Cube.from_means("demo", ["a"], [f"v{i}" for i in range(8)], scores)
-    >>> cube = replace(cube, values={"case": ("lower",) * 4 + ("upper",) * 4, "order": ("ab", "ba") * 4})
-    >>> result = hs.dimension_shares(cube)
-    >>> dict(zip(result["dimension"].tolist(), result["p_holm"].round(4).tolist()))
-    {'case': 0.0002, 'order': 0.7861}
-    """
-    check_level(level)
-    return _for_each(_with_variants(data), lambda cube: _estimate_shares(cube, level))
+    def count_answers(
+        self, count: Callable[[Evaluations, Sequence[Cube]], Mapping[str, Counts]]
+    ) -> list[tuple[Cube, Counts]]:
+        """Return each cube with the counts of its answers, or raise InputError if no answers are kept."""
+        answers = {} if isinstance(self.results, list) else count(self.results, self.cubes)
+        if not answers:
+            what = "answers are not kept, or each question has variants of its own"
+            remedy = "give a run folder, or logs with answers, of the same variants for all questions"
+            raise InputError(what, where=self.cubes[0].benchmark, remedy=remedy)
+        return [(cube, answers[cube.benchmark]) for cube in self.cubes if cube.benchmark in answers]
 
 
-def _estimate_shares(cube: Cube, level: float) -> statistics.DimensionShares:
+def _check_proxies(part: VariantSummary) -> ProxyChecks:
+    """Return the checks of each model of one benchmark as the proxy of each other one."""
+    size, pairs = part.sample_size, permutations(part.cube.models, 2)
+    checks = tuple(statistics.check_proxy(size, cheap, costly) for cheap, costly in pairs)
+    return ProxyChecks(part.cube.benchmark, checks, size.epsilon, size.delta)
+
+
+def _estimate_concordance(part: VariantSummary, level: float) -> statistics.Concordance:
+    """Return how far the drawn variants of one benchmark agree on the order of its models."""
+    return statistics.estimate_concordance(part.cube.benchmark, part.cube.models, part.moments.scores, level=level)
+
+
+#: How the tables of each view are made, by their names.
+_TABLES: dict[PromptView, dict[str, Callable[[_Asked], Iterable[Result]]]] = {
+    "prompts": {
+        "moments": lambda asked: asked.get("moments"),
+        "components": lambda asked: asked.get("components"),
+        "scores": lambda asked: [_PromptScores(asked.summaries)],
+        "unparsed": lambda asked: [
+            statistics.estimate_unparsed_effect(cube, counts, level=asked.level)
+            for cube, counts in asked.count_answers(Evaluations.count_unparsed)
+        ],
+    },
+    "dimensions": {
+        "shares": lambda asked: [_estimate_shares(part, asked.level) for part in asked.summaries],
+        "effects": lambda asked: [_estimate_effects(part, asked.level) for part in asked.summaries],
+    },
+    "order": {
+        "rank_flips": lambda asked: [
+            statistics.estimate_rank_flips(part.cube, level=asked.level) for part in asked.check_pairs()
+        ],
+        "concordance": lambda asked: [_estimate_concordance(part, asked.level) for part in asked.check_pairs()],
+        "consistency": lambda asked: [
+            statistics.estimate_prompt_consistency(answers, level=asked.level)
+            for _, answers in asked.count_answers(Evaluations.count_variant_answers)
+        ],
+    },
+    "reference": {
+        "n_star": lambda asked: asked.get("sample_size"),
+        "proxies": lambda asked: [_check_proxies(part) for part in asked.check_pairs()],
+        "quantiles": lambda asked: [statistics.prompteval(cube) for cube in asked.cubes],
+    },
+}
+
+
+def _read(data: CubesLike) -> Evaluations | list[Cube]:
+    """Return results that know their answers if these are kept, or cubes."""
+    if isinstance(data, Evaluations):
+        return data
+    items = [data] if isinstance(data, Cube) else data
+    if isinstance(items, Sequence) and all(isinstance(one, Cube) for one in items):
+        return cast("list[Cube]", list(items))
+    return read(cast("Data", items))
+
+
+def _estimate_shares(part: VariantSummary, level: float) -> statistics.DimensionShares:
     """Return the shares of the dimensions in one benchmark, or raise InputError if no effect can be estimated."""
-    result = statistics.estimate_variant_shares(_summarize_values(cube, level), level=level)
-    _check_estimable(result.effects, cube)
+    result = statistics.estimate_variant_shares(_check_values(part), level=level)
+    _check_estimable(result.effects, part.cube)
     return result
 
 
-def _estimate_effects(cube: Cube, level: float) -> statistics.Effects:
+def _estimate_effects(part: VariantSummary, level: float) -> statistics.Effects:
     """Return the effects in one benchmark, or raise InputError if its variants have none."""
-    result = statistics.estimate_variant_effects(_summarize_values(cube, level), level=level)
-    _check_estimable(result, cube)
+    result = statistics.estimate_variant_effects(_check_values(part), level=level)
+    _check_estimable(result, part.cube)
     return result
 
 
-def _summarize_values(cube: Cube, level: float) -> statistics.VariantSummary:
+def _check_values(part: VariantSummary) -> VariantSummary:
     """Return the summary of one benchmark, or raise InputError if the values of its variants have no effects."""
-    if cube.nested:
+    if part.cube.nested:
         raise InputError(
             "each question has variants of its own: they have no effect",
-            where=cube.benchmark,
+            where=part.cube.benchmark,
             remedy="sample the same variants for all questions",
         )
-    if not cube.values:
+    if not part.cube.values:
         raise InputError(
             "nothing is known of what the variants are made of",
-            where=cube.benchmark,
+            where=part.cube.benchmark,
             remedy="name columns that say it with --dimension COLUMN",
         )
-    return statistics.summarize_variants(cube, level=level)
+    return part
 
 
 def _check_estimable(effects: statistics.Effects, cube: Cube) -> None:
@@ -294,349 +365,6 @@ def _check_estimable(effects: statistics.Effects, cube: Cube) -> None:
             where=cube.benchmark,
             remedy="draw more variants, of fewer values",
         )
-
-
-def rank_flips(data: CubesLike, *, a: str | None = None, b: str | None = None, level: float = 0.95) -> PromptResults:
-    r"""Estimate how often the prompt decides which of two models is better.
-
-    Parameters
-    ----------
-    data
-        As for `variants`, with two or more models.
-    a, b
-        Names of two models; without them, all pairs.
-    level
-        Coverage of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark and pair; the variance components are those of the difference.
-
-    Raises
-    ------
-    InputError
-        If there is only one model, or only one of `a` and `b` is given.
-    UnknownNameError
-        If no benchmark has a model of this name.
-
-    Notes
-    -----
-    If the differences over prompts are normal with mean :math:`\delta` and variance :math:`\sigma_V^2`, the worse model
-    is ahead under a share :math:`\Phi(-|\delta| / \sigma_V)` of the prompts.
-
-    References
-    ----------
-    .. [1] Gail and Simon (1985), Testing for qualitative interactions between treatment effects and patient subsets.
-    .. [2] Weerahandi (1993), Generalized confidence intervals.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import numpy as np
-    >>> scores = np.array([[0.5, 0.6, 0.7], [0.55, 0.58, 0.6]])
-    >>> cube = hs.Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], scores)
-    >>> hs.rank_flips(cube)["n_variants"].tolist()
-    [3]
-    """
-    check_level(level)
-    with_variants = _with_variants(data)
-    if a is None and b is None:
-        return _for_each(_with_pairs(with_variants), lambda cube: statistics.estimate_rank_flips(cube, level=level))
-    pair = _check_pair(a, b)
-    return _for_each(
-        select_with_models(with_variants, pair),
-        lambda cube: statistics.estimate_rank_flips(cube.select(pair), level=level),
-    )
-
-
-def difference_components(data: CubesLike, a: str, b: str, *, level: float = 0.95) -> PromptResults:
-    """Estimate the variance components of the difference of two models over questions and prompt variants.
-
-    Parameters
-    ----------
-    data
-        As for `variants`.
-    a, b
-        Names of the models; differences are a - b.
-    level
-        Coverage of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark and component: questions, variants, their interaction, and generations.
-
-    Raises
-    ------
-    InputError
-        If no benchmark has both models.
-
-    Notes
-    -----
-    The model is that of `variants`, with the difference of the scores of a cell in place of the score. Variants may be
-    crossed with questions or drawn for each question by itself (nested).
-
-    References
-    ----------
-    .. [1] Searle, Casella and McCulloch (1992), Variance components, chapter 5.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import numpy as np
-    >>> scores = np.array([[0.5, 0.6, 0.7], [0.55, 0.58, 0.6]])
-    >>> cube = hs.Cube.from_means("demo", ["a", "b"], ["v1", "v2", "v3"], scores)
-    >>> hs.difference_components(cube, "a", "b")["model"][0]
-    'a - b'
-    """
-    check_level(level)
-    both = select_with_models(_with_variants(data), (a, b))
-    return _for_each(both, lambda cube: statistics.estimate_components(cube.drawn.difference(a, b), level=level))
-
-
-def unread_answers(data: Data | Evaluations, *, level: float = 0.95) -> PromptResults:
-    """Estimate how much of the spread over prompts comes from answers that could not be parsed.
-
-    Parameters
-    ----------
-    data
-        Results of `howsure.read`, or anything that it takes, with two or more prompt variants and with answers: a run
-        folder, or logs that keep them.
-    level
-        1 - significance level of the tests, between 0 and 1.
-
-    Returns
-    -------
-    PromptResults
-        For each benchmark and model a row for all drawn prompts: the unparsed share, the score, the share of the
-        variance over prompts that disappears with the unparsed answers (``explained``), and p-values of equal unparsed
-        shares and of equal scores of the parsed answers. Below it unparsed share and score for each value of a
-        dimension and each prompt. The parts of the results have the variances.
-
-    Raises
-    ------
-    InputError
-        If no benchmark has two variants, or no answers are kept.
-
-    Notes
-    -----
-    An unparsed answer scores 0. The variance without them takes them to be right as often as the parsed answers of the
-    same prompt. The tests are F tests of the two-way layout, adjusted by Holm for the models of a benchmark.
-
-    References
-    ----------
-    .. [1] Searle (1971), Linear models, chapter 7.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import pandas as pd
-    >>> hs.unread_answers(pd.DataFrame({"model": ["a"] * 4, "question": list("ppqq"), "variant": list("1212"),
-    ...                                 "score": [0, 1, 1, 1]}))
-    Traceback (most recent call last):
-    ...
-    howsure.errors.InputError: ...answers are not kept...
-    """
-    check_level(level)
-    return _for_each_with_answers(
-        data,
-        Evaluations.count_unparsed,
-        lambda cube, counts: statistics.estimate_unparsed_effect(cube, counts, level=level),
-    )
-
-
-def rank_concordance(data: CubesLike, *, level: float = 0.95) -> PromptResults:
-    r"""Estimate how far the prompt variants agree on the order of the models, by Kendall's W.
-
-    Parameters
-    ----------
-    data
-        As for `variants`, with two or more models.
-    level
-        Coverage of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark: W with its interval, the mean rank correlation of two variants, and the p-value of "the
-        models are ordered at random under each variant".
-
-    Raises
-    ------
-    InputError
-        If no benchmark has two variants and two models.
-
-    Notes
-    -----
-    With :math:`R_i` the sum of the ranks of model i of M over S variants, without ties,
-
-    .. math:: W = \frac{12 \sum_i R_i^2 - 3 S^2 M (M + 1)^2}{S^2 M (M^2 - 1)}
-
-    The noise of questions and generations makes W smaller, too.
-
-    References
-    ----------
-    .. [1] Kendall and Babington Smith (1939), The problem of m rankings, Ann. Math. Statist. 10.
-    .. [2] Mizrahi et al. (2024), State of what art? A call for multi-prompt LLM evaluation, section 4.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import numpy as np
-    >>> scores = np.array([[0.9, 0.8, 0.9, 0.8], [0.7, 0.7, 0.5, 0.6], [0.6, 0.75, 0.4, 0.5]])
-    >>> cube = hs.Cube.from_means("demo", ["a", "b", "c"], ["v1", "v2", "v3", "v4"], scores)
-    >>> hs.rank_concordance(cube)["kendall_w"].tolist()
-    [0.8125]
-    """
-    check_level(level)
-    return _for_each(_with_pairs(_with_variants(data)), lambda cube: _estimate_concordance(cube, level))
-
-
-def _estimate_concordance(cube: Cube, level: float) -> statistics.Concordance:
-    """Return the concordance of the drawn variants of one benchmark."""
-    scores = statistics.summarize_variants(cube, level=level).moments.scores
-    return statistics.estimate_concordance(cube.benchmark, cube.models, scores, level=level)
-
-
-def prompt_consistency(data: Data | Evaluations, *, level: float = 0.95) -> PromptResults:
-    """Estimate how often two prompt variants give the same answer to a question.
-
-    Parameters
-    ----------
-    data
-        As for `unread_answers`.
-    level
-        Coverage of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark and model: ``consistency_rate`` with its interval for new questions and new prompts;
-        ``same_prompt``, the same for two generations under one prompt, which sampling alone would give; ``unanimous``,
-        the share of the questions with one answer under all prompts.
-
-    Raises
-    ------
-    InputError
-        If no benchmark has two variants, or no answers are kept.
-
-    Notes
-    -----
-    The consistency rate is the mean over questions of the share of pairs of prompts that give the same answer. An
-    answer that could not be parsed is equal to no other.
-
-    References
-    ----------
-    .. [1] Nalbandyan et al. (2025), SCORE: systematic consistency and robustness evaluation for large language models.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> hs.prompt_consistency("prompts")["consistency_rate"]  # doctest: +SKIP
-    array([0.712, 0.655])
-    """
-    check_level(level)
-    return _for_each_with_answers(
-        data,
-        Evaluations.count_variant_answers,
-        lambda _, answers: statistics.estimate_prompt_consistency(answers, level=level),
-    )
-
-
-def prompteval(data: CubesLike) -> PromptResults:
-    """Estimate quantiles of the score over prompts from few cells of questions and variants.
-
-    Parameters
-    ----------
-    data
-        As for `variants`; most cells may be missing.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark, model and quantile.
-
-    Raises
-    ------
-    InputError
-        If no benchmark has two variants.
-
-    Notes
-    -----
-    A Rasch model of questions and prompts predicts the cells that are missing.
-
-    References
-    ----------
-    .. [1] Polo et al. (2024), Efficient multi-prompt evaluation of LLMs.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> scores = [[[[1], [1]], [[0], [1]], [[1], [0]], [[0], [0]]]]
-    >>> cube = hs.Cube.from_scores("demo", ["a"], list("pqrs"), ["v1", "v2"], scores)
-    >>> sorted(set(hs.prompteval(cube)["model"].tolist()))
-    ['a']
-    """
-    return _for_each(_with_variants(data), statistics.prompteval)
-
-
-def proxy(data: CubesLike, cheap: str, *, epsilon: float = 0.01, delta: float = 0.1) -> PromptResults:
-    """Test whether n* of a cheap model is enough for each of the other models.
-
-    Parameters
-    ----------
-    data
-        As for `variants`, with two or more models.
-    cheap
-        Name of the model whose n* stands for that of the others.
-    epsilon, delta
-        As for `variants`.
-
-    Returns
-    -------
-    PromptResults
-        A row per benchmark and other model; ``bounded`` is yes, no, or unknown if n* of the proxy is not reached.
-
-    Raises
-    ------
-    InputError
-        If there is only one model.
-    UnknownNameError
-        If no benchmark has a model of this name.
-
-    References
-    ----------
-    .. [1] Lior et al. (2025), ReliableEval: a recipe for stochastic LLM evaluation via method of moments, section 4.
-
-    Examples
-    --------
-    >>> import howsure as hs
-    >>> import numpy as np
-    >>> scores = np.array([[0.50, 0.51, 0.52, 0.49], [0.5, 0.6, 0.7, 0.4]])
-    >>> cube = hs.Cube.from_means("demo", ["small", "large"], ["v1", "v2", "v3", "v4"], scores)
-    >>> hs.proxy(cube, "small")["model"].tolist()
-    ['large']
-    """
-    with_cheap = select_with_models(_with_variants(data), [cheap])
-    return _for_each(with_cheap, lambda cube: _check_proxy(cube, cheap, epsilon, delta))
-
-
-def _check_proxy(cube: Cube, cheap: str, epsilon: float, delta: float) -> ProxyChecks:
-    """Return the checks of a proxy against each other model of one benchmark."""
-    others = [model for model in cube.models if model != cheap]
-    if not others:
-        raise InputError("only one model", where=cube.benchmark, remedy="a proxy needs another to stand for")
-    sizes = statistics.summarize_variants(cube, epsilon=epsilon, delta=delta).sample_size
-    checks = tuple(statistics.check_proxy(sizes, cheap, other) for other in others)
-    return ProxyChecks(cube.benchmark, checks, epsilon, delta)
-
-
-def _check_pair(a: str | None, b: str | None) -> tuple[str, str]:
-    """Return the names of two models, or raise InputError if only one is given."""
-    if a is None or b is None:
-        raise InputError("only one of two models", where="--a and --b", remedy="name both, or neither")
-    return a, b
 
 
 def _with_variants(data: CubesLike, *, stacklevel: int = 3) -> list[Cube]:
@@ -657,33 +385,3 @@ def _with_variants(data: CubesLike, *, stacklevel: int = 3) -> list[Cube]:
         benchmarks = tuple(cube.benchmark for cube in single)
         warn(Note("single-variant", names, benchmarks, facts={"what": what}), stacklevel=stacklevel)
     return several
-
-
-def _with_pairs(cubes: Sequence[Cube]) -> list[Cube]:
-    """Return the cubes with several models, or raise InputError if no cube has."""
-    pairs = [cube for cube in cubes if len(cube.models) > 1]
-    if not pairs:
-        raise InputError("only one model", where=cubes[0].benchmark, remedy="give the results of at least two")
-    return pairs
-
-
-def _for_each_with_answers(
-    data: Data | Evaluations,
-    count: Callable[[Evaluations, Sequence[Cube]], Mapping[str, Counts]],
-    compute: Callable[[Cube, Counts], Result],
-) -> PromptResults:
-    """Return a statistic of each cube and the counts of its answers, or raise InputError if no answers are kept."""
-    results = data if isinstance(data, Evaluations) else read(data)
-    cubes = _with_variants(results, stacklevel=4)
-    answers = count(results, cubes)
-    with_answers = [cube for cube in cubes if cube.benchmark in answers]
-    if not with_answers:
-        what = "answers are not kept, or each question has variants of its own"
-        remedy = "give a run folder, or logs with answers, of the same variants for all questions"
-        raise InputError(what, where=cubes[0].benchmark, remedy=remedy)
-    return _for_each(with_answers, lambda cube: compute(cube, answers[cube.benchmark]))
-
-
-def _for_each(cubes: Sequence[Cube], compute: Callable[[Cube], Result]) -> PromptResults:
-    """Return the results of a statistic on each cube."""
-    return PromptResults(tuple(compute(cube) for cube in cubes))

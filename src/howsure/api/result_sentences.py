@@ -74,7 +74,8 @@ def describe_result(result: Result) -> Description | None:
         else:
             below.append("--format wide prints all pairs, with intervals that cover all differences at once.")
     elif summaries := [part for part in parts if isinstance(part, VariantSummary)]:
-        tables = [_choose(columns, chosen), _tabulate_prompts(summaries)]
+        prompts = tabulate_prompts(summaries)
+        tables = [_choose(columns, chosen), _choose(prompts, " ".join(prompts))]
     elif len(result) == 1 and say is say_comparison:
         above += _draw_difference(result[0])
         tables = [{"note": columns["note"]}] if "note" in columns else []
@@ -286,7 +287,7 @@ def _tabulate_pairs(columns: Columns) -> Columns:
     return {name: values[order] for name, values in _choose(columns | swapped, chosen).items()}
 
 
-def _tabulate_prompts(summaries: Sequence[VariantSummary]) -> Columns:
+def tabulate_prompts(summaries: Sequence[VariantSummary]) -> Columns:
     """Return the prompts of each model, the best first, with their scores and what they were drawn to be."""
     dimensions = list(dict.fromkeys(name for part in summaries for name in part.cube.values))
     rows: list[Row] = []
@@ -298,7 +299,7 @@ def _tabulate_prompts(summaries: Sequence[VariantSummary]) -> Columns:
                 names = {"benchmark": cube.benchmark, "model": model, "variant": cube.variants[i]}
                 rows.append(names | {"score": float(scores[i])} | drawn)
     columns = make_columns(len(rows), **{name: [row[name] for row in rows] for name in rows[0]})
-    return _choose(columns | {"score": columns["score"].astype(float)}, " ".join(columns))
+    return columns | {"score": columns["score"].astype(float)}
 
 
 def say_scores(_part: Result, rows: Sequence[Row]) -> Sentences:

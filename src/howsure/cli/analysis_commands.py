@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from howsure.api.choices import (
     GENERATION_FORMATS,
-    PROMPT_VIEWS,
     TEXT_FORMATS,
     GenerationFormat,
     OutputFormat,
-    PromptView,
 )
 from howsure.cli.declared import DeclaredCommand, DeclaredValue
 from howsure.cli.options import (
@@ -45,10 +42,6 @@ from howsure.stats.core.claims import (
     QuestionRows,
     check_choice,
 )
-
-if TYPE_CHECKING:
-    from howsure.api.prompt_studies import PromptResults
-    from howsure.results.evaluations import Evaluations
 
 
 @click.command(cls=DeclaredCommand, of="score")
@@ -274,34 +267,7 @@ def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
 @click.command(cls=DeclaredCommand, of="variants")
 @add_reading(cluster=True, variants=True)
 @add_format
-@click.option(
-    "--show",
-    "view",
-    type=click.Choice(PROMPT_VIEWS),
-    help="Print more of one thing, with intervals. dimensions: which dimension of the prompt matters; effects: of each "
-    "value of a dimension; unread: answers that could not be parsed, by prompt, and how much of the spread they "
-    "explain; consistency: how often two prompts give the same answer; concordance: how far prompts agree on the order "
-    "of models (Kendall's W); rank-flips: how often the prompt decides which of two models is better; sample-size: "
-    "n_star of mean and variance; prompteval: quantiles over prompts from few answers.",
-)
-@click.option(
-    "--a",
-    help="One model: with --b, components of their difference, and how often the prompt decides.",
-)
-@click.option("--b", help="The other model.")
-@click.option("--proxy", "cheap", metavar="CHEAP", help="Test whether n_star of this model was enough for the others.")
-def variants(
-    inputs: CommandInputs,
-    form: OutputFormat,
-    *,
-    level: float,
-    epsilon: float,
-    delta: float,
-    view: PromptView | None,
-    a: str | None,
-    b: str | None,
-    cheap: str | None,
-) -> None:
+def variants(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Show how the score of each model depends on the prompt.
 
     The table has the moments over prompt variants, the variance by source, and n_star: the smallest number of these
@@ -310,49 +276,7 @@ def variants(
     """
     import howsure as hs
 
-    results = inputs.results
-    if cheap is not None:
-        if view is not None or a is not None or b is not None:
-            raise InputError("--proxy together with --show or --a and --b", remedy="keep one of them")
-        result = hs.proxy(results, cheap, epsilon=epsilon, delta=delta)
-    elif a is not None or b is not None:
-        result = _compare_models(results, view, a, b, level)
-    elif view in _PROMPT_STUDIES:
-        result = getattr(hs, _PROMPT_STUDIES[view])(results, level=level)
-    elif view == "prompteval":
-        result = hs.prompteval(results)
-    else:
-        result = hs.variants(results, level=level, epsilon=epsilon, delta=delta)
-        if view is not None:
-            result = result.of(view.replace("-", "_"))
-    print_result(result, form)
-
-
-#: Public functions by the view of the command `variants` that they make.
-_PROMPT_STUDIES = {
-    "dimensions": "dimension_shares",
-    "effects": "effects",
-    "unread": "unread_answers",
-    "consistency": "prompt_consistency",
-    "concordance": "rank_concordance",
-    "rank-flips": "rank_flips",
-}
-
-
-def _compare_models(
-    results: Evaluations, view: PromptView | None, a: str | None, b: str | None, level: float
-) -> PromptResults:
-    """Return the rank flips of two models, or the components of their difference."""
-    import howsure as hs
-
-    if a is None or b is None:
-        raise InputError("only one of two models", where="--a and --b", remedy="name both, or neither")
-    if view == "components":
-        return hs.difference_components(results, a, b, level=level)
-    if view not in {None, "rank-flips"}:
-        what = f"--show {view} is not of two models"
-        raise InputError(what, remedy="leave --a and --b out, or choose --show rank-flips or components")
-    return hs.rank_flips(results, a=a, b=b, level=level)
+    print_result(hs.variants(inputs.results, **options), form)
 
 
 @click.command(cls=DeclaredCommand, of="audit data_map answer_sets", names={"method": "consistency"})

@@ -15,6 +15,7 @@ import howsure as hs
 from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.cube import Cube
 from howsure.stats.planning.pilot import components_from_cube
+from howsure.stats.prompts import estimate_components
 from howsure.stats.prompts.moments import FEW_VARIANTS, summarize_variants
 from howsure.stats.prompts.unparsed import estimate_unparsed_effect
 
@@ -45,12 +46,11 @@ ASKED = {
     "the table": hs.variants,
     "components": lambda cube: hs.variants(cube).of("components"),
     "enough": lambda cube: hs.variants(cube, epsilon=0.03).of("sample_size"),
-    "a difference": lambda cube: hs.difference_components(cube, "a", "b"),
+    "a difference": lambda cube: estimate_components(cube.drawn.difference("a", "b")),
     "a plan": lambda cube: hs.plan(cube, a="a", b="b", width=0.1, max_variants=40),
-    "effects": hs.effects,
-    "swaps": hs.rank_flips,
-    "PromptEval": hs.prompteval,
-    "a proxy": lambda cube: hs.proxy(cube, "a"),
+    "dimensions": lambda cube: hs.variants(cube, show="dimensions"),
+    "order": lambda cube: hs.variants(cube, show="order"),
+    "reference": lambda cube: hs.variants(cube, show="reference"),
 }
 
 
