@@ -25,7 +25,7 @@ def labelling(tmp_path):
         long = [{"role": "user", "content": f"{SCRIPT} {'word ' * 300}{'x' * 300}"}]
         folder.put_prompts([("facts", "q0", "default", long, SCRIPT, None)])
     file = tmp_path / "labels.jsonl"
-    command = ["review", run, "--random", "6", "--labels", file, "--reviewer", "ann", "--port", "0", "--no-browser"]
+    command = ["review", run, "--random", "6", "--verdicts", file, "--reviewer", "ann", "--port", "0", "--no-browser"]
     how = {"stdout": subprocess.PIPE, "text": True, "env": os.environ | {"PYTHONUNBUFFERED": "1"}}
     with subprocess.Popen([*HOWSURE, *command], **how) as served:
         yield next(match[0] for line in served.stdout if (match := re.search(r"http://\S+", line))), file

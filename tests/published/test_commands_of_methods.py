@@ -27,7 +27,7 @@ COMMANDS = {
     "audit": ("GEN", "question"),
     "audit --consistency plugin": ("GEN --consistency plugin --data-map", "consistency"),
     "audit --data-map": ("GEN --data-map", "p_correct consistency n_sets"),
-    "audit --data-map --of": (f"GEN --data-map --of {SMALL}", "p_correct consistency n_sets"),
+    "audit --data-map --model": (f"GEN --data-map --model {SMALL}", "p_correct consistency n_sets"),
     "audit --sets": ("GEN --sets equal --every", "question"),
     "benchmarks": ("", "humaneval math-500 cruxeval mmlu gsm8k aime-2024 mbpp"),
     "benchmarks directions-large": ("", "5,760"),

@@ -107,9 +107,7 @@ def init(
         if not error.what.startswith("no endpoint is known"):
             raise
         # The file with the line of the message is not written.
-        remedy = (
-            "give its address as base_url (--base-url http://localhost:8000/v1), or name it openai/NAME and the like"
-        )
+        remedy = "give its base_url (howsure init --base-url http://localhost:8000/v1), or name it openai/NAME"
         raise InputError(error.what, where="models", remedy=remedy) from None
     if takes_answer_form(experiment):
         text += _ANSWER_FORM

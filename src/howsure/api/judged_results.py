@@ -241,7 +241,7 @@ def open_sample(path: Path, n: int, file: Path, *, scorer: str | None = None, se
         sample = draw_sample(path, judge.scorer, n, seed=seed)
         append_lines(file, sample)
     elif len(sample) < n and any(one.inclusion != 1 for one in sample):
-        remedy = f"label these, or name another file with --labels for a sample of {n}"
+        remedy = f"label these, or name another file with --verdicts for a sample of {n}"
         raise InputError(f"the sample in it has {len(sample)} completions", where=str(file), remedy=remedy)
     return LabelSample(read_tasks(path, sample), judge.choices, file)
 
@@ -468,7 +468,7 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     runs = tables[0].runs() if is_table and tables else {}
     file: LabelFile = read_labels(Path(labels), first_generation=find_first_generation(runs))
     if not file.labels:
-        remedy = "label some completions first: howsure review --random N --labels FILE FOLDER"
+        remedy = "label some completions first: howsure review --random N --verdicts FILE FOLDER"
         raise InputError("no line has a score or a verdict", where=str(labels), remedy=remedy)
     if len(sources) + len(tables) * is_table > 1:
         what = f"{len(tables)} tables" if is_table else f"{len(sources)} run folders"

@@ -223,7 +223,7 @@ def variants(
     summaries = tuple(_summarize(cube, level, epsilon, delta) for cube in cubes)
     for name, make in _TABLES[show].items():
         try:
-            tables[name] = PromptResults(tuple(make(_Asked(results, cubes, summaries, level))))
+            tables[name] = PromptResults(tuple(make(_Request(results, cubes, summaries, level))))
         except InputError as error:
             left_out[name] = error
     if not tables:
@@ -237,7 +237,7 @@ def _summarize(cube: Cube, level: float, epsilon: float, delta: float) -> Varian
     return statistics.summarize_variants(cube, level=level, epsilon=epsilon, delta=delta)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """What a table is made from: results, the cubes with several variants, their summaries, and the level."""
 
     results: Evaluations | list[Cube]
@@ -282,34 +282,34 @@ def _estimate_concordance(part: VariantSummary, level: float) -> statistics.Conc
 
 
 #: How the tables of each view are made, by their names.
-_TABLES: dict[PromptView, dict[str, Callable[[_Asked], Iterable[Result]]]] = {
+_TABLES: dict[PromptView, dict[str, Callable[[_Request], Iterable[Result]]]] = {
     "prompts": {
-        "moments": lambda asked: asked.get("moments"),
-        "components": lambda asked: asked.get("components"),
-        "scores": lambda asked: [_PromptScores(asked.summaries)],
-        "unparsed": lambda asked: [
-            statistics.estimate_unparsed_effect(cube, counts, level=asked.level)
-            for cube, counts in asked.count_answers(Evaluations.count_unparsed)
+        "moments": lambda request: request.get("moments"),
+        "components": lambda request: request.get("components"),
+        "scores": lambda request: [_PromptScores(request.summaries)],
+        "unparsed": lambda request: [
+            statistics.estimate_unparsed_effect(cube, counts, level=request.level)
+            for cube, counts in request.count_answers(Evaluations.count_unparsed)
         ],
     },
     "dimensions": {
-        "shares": lambda asked: [_estimate_shares(part, asked.level) for part in asked.summaries],
-        "effects": lambda asked: [_estimate_effects(part, asked.level) for part in asked.summaries],
+        "shares": lambda request: [_estimate_shares(part, request.level) for part in request.summaries],
+        "effects": lambda request: [_estimate_effects(part, request.level) for part in request.summaries],
     },
     "order": {
-        "rank_flips": lambda asked: [
-            statistics.estimate_rank_flips(part.cube, level=asked.level) for part in asked.check_pairs()
+        "rank_flips": lambda request: [
+            statistics.estimate_rank_flips(part.cube, level=request.level) for part in request.check_pairs()
         ],
-        "concordance": lambda asked: [_estimate_concordance(part, asked.level) for part in asked.check_pairs()],
-        "consistency": lambda asked: [
-            statistics.estimate_prompt_consistency(answers, level=asked.level)
-            for _, answers in asked.count_answers(Evaluations.count_variant_answers)
+        "concordance": lambda request: [_estimate_concordance(part, request.level) for part in request.check_pairs()],
+        "consistency": lambda request: [
+            statistics.estimate_prompt_consistency(answers, level=request.level)
+            for _, answers in request.count_answers(Evaluations.count_variant_answers)
         ],
     },
     "reference": {
-        "n_star": lambda asked: asked.get("sample_size"),
-        "proxies": lambda asked: [_check_proxies(part) for part in asked.check_pairs()],
-        "quantiles": lambda asked: [statistics.prompteval(cube) for cube in asked.cubes],
+        "n_star": lambda request: request.get("sample_size"),
+        "proxies": lambda request: [_check_proxies(part) for part in request.check_pairs()],
+        "quantiles": lambda request: [statistics.prompteval(cube) for cube in request.cubes],
     },
 }
 

@@ -238,7 +238,7 @@ def answer_sets(
     matcher = _open_matcher(rule, model, threshold, base_url, key_env) if isinstance(rule, str) else rule
     if rule == "judge" and (most := sum(map(questions.count_most_comparisons, answers.values()))) > max_comparisons:
         what = f"a judge might be asked {most:,} times, where {max_comparisons:,} requests are allowed"
-        raise InputError(what, where="sets", remedy="select fewer questions, or allow more with --max-comparisons")
+        raise InputError(what, where="sets", remedy="select fewer questions, or allow more with max_comparisons")
     texts = _read_question_texts(given)
 
     def merge(counts: AnswerCounts) -> AnswerCounts:
@@ -267,7 +267,7 @@ def _open_matcher(
         return EmbeddingMatcher(threshold, model)
     _check_unused(rule, threshold=threshold)
     if model is None:
-        raise InputError(f"sets by {rule} need a model", where="sets", remedy="name one with --sets-model")
+        raise InputError(f"sets by {rule} need a model", where="sets", remedy=f"name one: --sets {rule}:MODEL")
     return EntailmentMatcher(model) if rule == "entailment" else JudgeMatcher(model, base_url=base_url, key_env=key_env)
 
 

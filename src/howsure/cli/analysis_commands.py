@@ -34,7 +34,6 @@ from howsure.stats.core.claims import (
     DIFFERENCE_METHODS,
     PROVIDER_METHODS,
     WEIGHT_RULES,
-    AnswerSetRule,
     BetaRows,
     ConsistencyMethod,
     DifferenceMethod,
@@ -279,7 +278,12 @@ def variants(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue
     print_result(hs.variants(inputs.results, **options), form)
 
 
-@click.command(cls=DeclaredCommand, of="audit data_map answer_sets", names={"method": "consistency"})
+@click.command(
+    cls=DeclaredCommand,
+    of="audit data_map answer_sets",
+    omit="threshold max_comparisons model",
+    names={"method": "consistency"},
+)
 @add_reading()
 @add_format
 @click.option(
@@ -289,24 +293,20 @@ def variants(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue
 )
 @click.option(
     "--sets",
-    type=click.Choice(ANSWER_SET_RULES),
-    default=ANSWER_SET_RULES[0],
+    metavar="RULE",
+    default="equal",
     show_default=True,
-    help="Which answers count as the same: equal ones; entailment in both directions (NLI model); embeddings with at "
-    "least --threshold; or what a judge says.",
+    help="Which answers count as the same. equal; entailment:MODEL: each entails the other, for this NLI model; "
+    "embeddings:COSINE: at least so alike; judge:MODEL: what this model says.",
 )
-@click.option("--sets-model", metavar="MODEL", help="With --sets: the NLI or embedding model, or the judge.")
-@click.option("--of", multiple=True, metavar="MODEL", help="With --data-map: only this model; several can be named.")
 def audit(
     inputs: CommandInputs,
     form: OutputFormat,
     *,
     data_map: bool,
-    sets: AnswerSetRule,
-    sets_model: str | None,
+    sets: str,
     every: bool,
     max_share: float,
-    of: Sequence[str],
     over_models: bool,
     method: ConsistencyMethod,
     **options: DeclaredValue,
@@ -322,14 +322,26 @@ def audit(
     """
     import howsure as hs
 
-    if (of or over_models) and not data_map:
-        raise InputError("--of and --over-models without --data-map", remedy="add --data-map")
-    answers = hs.answer_sets(inputs.results, sets, model=sets_model, **options)
+    if over_models and not data_map:
+        raise InputError("--over-models without --data-map", remedy="add --data-map")
+    name, _, value = sets.partition(":")
+    rule = check_choice("rule", name, ANSWER_SET_RULES, where="--sets")
+    given = {"threshold": _parse_cosine(sets, value)} if rule == "embeddings" else {"model": value or None}
+    answers = hs.answer_sets(inputs.results, rule, **given, **options)
     if data_map:
-        maps = hs.data_map(answers, model=of, over_models=over_models, method=method, every=every)
+        maps = hs.data_map(answers, over_models=over_models, method=method, every=every)
         print_result(maps, form)
     else:
         print_result(hs.audit(answers or inputs.results, every=every, max_share=max_share, method=method), form)
+
+
+def _parse_cosine(sets: str, value: str) -> float:
+    """Return the smallest cosine that --sets embeddings:COSINE names."""
+    try:
+        return float(value)
+    except ValueError:
+        remedy = "write embeddings:0.9, and look at the sets: no value suits all answers"
+        raise InputError("sets by embeddings need the smallest cosine", where=f"--sets {sets}", remedy=remedy) from None
 
 
 @click.command(cls=DeclaredCommand, of="attempts")

@@ -35,7 +35,7 @@ from howsure.rows.mapping import Shape
 @click.command(
     cls=DeclaredCommand,
     of="report",
-    omit="exclude",
+    omit="exclude epsilon delta",
     names={"figure_format": "format", "static_figures": "no-static"},
 )
 @add_reading(cluster=True, variants=True)
@@ -214,7 +214,10 @@ def rescore(
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @click.option(
-    "--verdicts", type=PATH, default=Path("verdicts.jsonl"), show_default=True, help="File that verdicts are added to."
+    "--verdicts",
+    type=PATH,
+    help="File that verdicts are added to, default: verdicts.jsonl; with --random the sample and its labels, default: "
+    "labels.jsonl. A sample that is there is shown again.",
 )
 @click.option("--port", type=int, default=8765, show_default=True, help="Port of the page; 0 takes any that is free.")
 @click.option("--blind", is_flag=True, help="Hide the target until it is requested.")
@@ -224,13 +227,6 @@ def rescore(
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
     "--random", "n_random", type=click.IntRange(1), metavar="N", help="Label N completions that a judge scored instead."
-)
-@click.option(
-    "--labels",
-    type=PATH,
-    default=Path("labels.jsonl"),
-    show_default=True,
-    help="With --random: file of the sample and its labels. A sample that is there is shown again.",
 )
 @click.option("--scorer", metavar="NAME", help="With --random: the judge, such as judge:correct; default: the run's.")
 @click.option("--seed", type=int, default=0, show_default=True, help="With --random: seed of the draw.")
@@ -243,10 +239,9 @@ def rescore(
 def review(
     paths: Sequence[Path],
     *,
-    verdicts: Path,
+    verdicts: Path | None,
     no_browser: bool,
     n_random: int | None,
-    labels: Path,
     scorer: str | None,
     seed: int,
     corrections: Path | None,
@@ -261,6 +256,7 @@ def review(
     With --random a person labels a random sample of completions that a judge scored, and sees neither its verdict nor
     the model. --calibrate of score and compare corrects the judge's scores by these labels.
     """
+    verdicts = verdicts or Path("verdicts.jsonl" if n_random is None else "labels.jsonl")
     if corrections is not None:
         if len(paths) != 1 or n_random is not None:
             what = f"--corrections with {'--random' if n_random is not None else f'{len(paths)} paths'}"
@@ -276,9 +272,9 @@ def review(
         from howsure.api.judged_results import open_sample
         from howsure.web.label_pages import serve_labels
 
-        sample = open_sample(paths[0], n_random, labels, scorer=scorer, seed=seed)
+        sample = open_sample(paths[0], n_random, verdicts, scorer=scorer, seed=seed)
         who = {name: page[name] for name in ("port", "reviewer")}
-        serve_labels(sample.tasks, sample.choices, labels, open_browser=not no_browser, **who)
+        serve_labels(sample.tasks, sample.choices, verdicts, open_browser=not no_browser, **who)
         for line in sample.describe():
             print(line)
         return

@@ -127,7 +127,10 @@ def _build_cost(prices: dict[str, float]) -> Cost:
 
 
 @click.command()
-@click.argument("experiment", type=PATH)
+@click.argument("experiment", type=PATH, required=False)
+@click.option("--model", "models", multiple=True, metavar="NAME", help="Without EXPERIMENT: a model to run.")
+@click.option("--benchmark", metavar="NAME|FILE", help="Without EXPERIMENT: a benchmark by name, or questions.")
+@click.option("-n", "--generations", type=click.IntRange(min=1), metavar="N", help="Answers per question; default: 5.")
 @click.option("-o", "--output", type=PATH, help="Run folder; default: the experiment's name without its suffix.")
 @click.option("--retry", type=click.Choice(["failed"]), help="Request again what failed in earlier sessions.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the questions; give each its own folder.")
@@ -156,9 +159,12 @@ def _build_cost(prices: dict[str, float]) -> Cost:
 @add_unsafe_code
 @add_format
 def run(
-    experiment: Path,
+    experiment: Path | None,
     output: Path | None,
     *,
+    models: Sequence[str],
+    benchmark: str | None,
+    generations: int | None,
     retry: str | None,
     shard: str | None,
     dry_run: bool,
@@ -173,6 +179,7 @@ def run(
 ) -> None:
     """Sample, score and store what a YAML file describes.
 
+    With --model and --benchmark in place of EXPERIMENT the file is written first: exp.yaml, or beside --output.
     Running it again continues where it stopped; more generations, models or variants are added to the same folder.
     The first interrupt (Ctrl-C) waits for the requests in flight, a second one drops them.
     """
@@ -180,6 +187,11 @@ def run(
     from howsure.api.run_folders import name_folder, sample_experiment
     from howsure.store.responses import read as read_rows
 
+    if experiment is None:
+        experiment = _write_experiment(output, models, benchmark, generations)
+    elif models or benchmark is not None or generations is not None:
+        remedy = "write them into the file, or leave the file out"
+        raise InputError("--model, --benchmark or --generations beside a file", where=str(experiment), remedy=remedy)
     if check or show_prompts is not None:
         if simulate or retry or shard or live or json_lines or (check and show_prompts is not None):
             remedy = "keep --check, with --output and --dry-run if wanted, or --show-prompts alone"
@@ -206,6 +218,25 @@ def run(
             result = hs.score(folder, borrow=reference, claim=claim, level=level)
         print_result(result, form)
     sys.exit(code)
+
+
+def _write_experiment(
+    output: Path | None, models: Sequence[str], benchmark: str | None, generations: int | None
+) -> Path:
+    """Write the experiment that the options of `run` describe, and return its file; refuse to write over one."""
+    import howsure as hs
+
+    if not models or benchmark is None:
+        remedy = "give a file, or --model NAME and --benchmark NAME: howsure benchmarks lists them"
+        raise InputError("nothing says what to run", where="run", remedy=remedy)
+    path = Path("exp.yaml") if output is None else output.with_name(f"{output.name}.yaml")
+    if path.exists():
+        remedy = f"howsure run {path} runs it; -o NAME writes NAME.yaml"
+        raise InputError("exists already", where=str(path), remedy=remedy)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    hs.init(path, models=models, benchmark=benchmark, generations=generations or 5)
+    print(f"howsure: wrote {path}", file=sys.stderr)
+    return path
 
 
 def _print_estimate(

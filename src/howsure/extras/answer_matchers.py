@@ -173,7 +173,7 @@ class JudgeMatcher:
     ) -> None:
         self.model = model
         if open_model is None:
-            config = build_writer_config(model, base_url, key_env, "--sets-model")
+            config = build_writer_config(model, base_url, key_env, "--sets")
             open_model = partial(open_live_model, config, os.environ)
         self._open_model = open_model
         self.n_requests = self.n_unread = 0

@@ -340,7 +340,7 @@ def append_lines(path: Path, lines: Sequence[Label]) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise InputError(what, where=str(path), remedy="name a file with --labels") from None
+        raise InputError(what, where=str(path), remedy="name a file with --verdicts") from None
 
 
 def _is_label(line: bytes) -> bool:
@@ -438,7 +438,7 @@ def read_tasks(path: Path, sample: Sequence[Label]) -> list[LabelTask]:
             rows[row.key] = row.completion or "", row.target or ""
     if missing := [one for one in sample if one.completion_key not in rows]:
         what = f"{len(missing)} of {len(sample)} drawn completions are not in this run, such as {missing[0].question!r}"
-        raise InputError(what, where=str(path), remedy="give the run of these labels, or another file with --labels")
+        raise InputError(what, where=str(path), remedy="give the run of these labels, or another file with --verdicts")
     tasks = []
     for one in sample:
         completion, target = rows[one.completion_key]
