@@ -360,7 +360,7 @@ def test_the_matrix_has_the_scores_and_the_combined_test_of_each_model():
             for model in rows
         )
     p_c = hs.compare([one, two], "a", "c", average="macro")["p_value"][0]
-    p = [hs.compare(one, "a", "b").p_value[0], p_c, hs.compare(two, "a", "d").p_value[0]]  # the reference was named
+    p = [hs.compare(one, "a", "b").p_value, p_c, hs.compare(two, "a", "d").p_value]  # the reference was named
     assert [rows[model][3] for model in "bcd"] == pytest.approx(multiplicity.holm(np.array(p)).tolist())
     assert (rows["b"][2], rows["d"][2]) == (None, None)
     assert rows["a"][2] == pytest.approx((rows["a"][0] + rows["a"][1]) / 2)

@@ -141,6 +141,13 @@ def test_a_printed_result_fits_the_columns_that_the_environment_states(monkeypat
         assert str(result) == whole
 
 
+def test_numbers_of_a_single_comparison_are_numbers():
+    cells = Cells.from_scores("demo", ["a", "b"], ["p", "q"], [[[1], [1]], [[1], [0]]])
+    one = hs.compare(cells, "a", "b")
+    assert (type(one.difference), one.difference, one["difference"].tolist()) == (float, 0.5, [0.5])
+    assert hs.score(cells).score.tolist() == [1, 0.5]
+
+
 def test_an_attribute_that_is_no_column_suggests_one_or_names_the_frame():
     results = hs.score(Cells.from_scores("demo", ["a"], ["p", "q"], [[[1], [0]]]))
     with pytest.raises(AttributeError, match="no attribute or column 'scroe'; did you mean 'score'"):

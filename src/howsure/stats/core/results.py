@@ -325,7 +325,7 @@ class Result:
 class Results(Result):
     """The results of several benchmarks, one below the other.
 
-    Columns are attributes as well: ``results.difference`` is ``results["difference"]``.
+    Columns are attributes as well: ``results.difference`` is ``results["difference"]``, or the number of a single pair.
 
     Attributes
     ----------
@@ -351,13 +351,13 @@ class Results(Result):
         each = [part.to_columns() for part in self.parts]
         return {name: np.concatenate([columns[name] for columns in each]) for name in each[0]}
 
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        """Return a column by its name."""
-        if not name.startswith("_") and name != "parts" and name in self._columns:
-            return self._columns[name]
+    def __getattr__(self, name: str) -> Any:
+        """Return a column by its name; of a single comparison its one value."""
+        if not name.startswith("_") and name != "parts" and (values := self._columns.get(name)) is not None:
+            return values.item() if len(values) == 1 and "model_b" in self._columns else values
         remedy = "; to_frame() makes a frame of pandas, polars or pyarrow" if name.startswith("to_") else ""
-        near = difflib.get_close_matches(name, self._columns, n=1) if self.parts else []
-        remedy = remedy or (f"; did you mean {near[0]!r}?" if near else "")
+        for near in difflib.get_close_matches(name, self._columns, n=1) if self.parts and not remedy else ():
+            remedy = f"; did you mean {near!r}?"
         raise AttributeError(f"{type(self).__name__!r} has no attribute or column {name!r}{remedy}")
 
     def __dir__(self) -> list[str]:
