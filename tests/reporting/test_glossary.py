@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -69,8 +70,15 @@ def columns_in_source():
 def test_every_column_of_a_result_has_a_meaning():
     names = set(columns_in_source())
     assert len(names) > 300
-    unprinted = {"min", "q25", "median", "q75", "max"}  # quantiles over prompts: no command prints them
-    assert sorted((name, stem) for name, stem in names if name not in {*read_columns(), *unprinted}) == []
+    assert sorted((name, stem) for name, stem in names if name not in read_columns()) == []
+
+
+def test_every_code_of_a_note_is_explained():
+    codes = set(tomllib.loads((ROOT / "src/howsure/notes.toml").read_text(encoding="utf-8")))
+    explained = explain_columns("notes")
+    assert len(codes) > 100
+    assert set(explained.names) == codes
+    assert [row["column"] for row in explained.to_dicts() if not row["meaning"]] == []
 
 
 def test_every_page_of_the_glossary_is_a_page_of_the_site():
