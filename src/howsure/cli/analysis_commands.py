@@ -357,7 +357,7 @@ def attempts(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue
     print_result(hs.attempts(inputs.results, **options), form)
 
 
-@click.command(cls=DeclaredCommand, of="questions beta_fits", omit="edges")
+@click.command(cls=DeclaredCommand, of="questions beta_fits", omit="edges prior")
 @add_reading()
 @add_format
 @click.option(

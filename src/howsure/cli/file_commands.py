@@ -35,7 +35,7 @@ from howsure.rows.mapping import Shape
 @click.command(
     cls=DeclaredCommand,
     of="report",
-    omit="exclude epsilon delta",
+    omit="exclude epsilon delta title",
     names={"figure_format": "format", "static_figures": "no-static"},
 )
 @add_reading(cluster=True, variants=True)

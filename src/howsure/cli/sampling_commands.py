@@ -42,7 +42,9 @@ INTERRUPTED, NOT_READY = 130, 1
 _RULE = "\n\n" + "-" * 80 + "\n"
 
 
-@click.command(cls=DeclaredCommand, of="plan", omit="fewest max_generations every", names={"available": "questions"})
+@click.command(
+    cls=DeclaredCommand, of="plan", omit="fewest max_generations every power", names={"available": "questions"}
+)
 @add_reading(cluster=True, required=False, variants=True)
 @add_borrow
 @add_format
