@@ -376,7 +376,11 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
     path = paraphrases(task)
     with path.open() as file:
         table = list(csv.DictReader(file))
-    models = {name: [float(line[name]) for line in table] for name in table[0] if name != "paraphrase idx"}
+    models = {
+        name.removesuffix("_acc"): [float(line[name]) for line in table]
+        for name in table[0]
+        if name != "paraphrase idx"
+    }
     assert (len(table), len(models)) == TASKS[task]
     found = rows("variants", path, "--shape", "variants", "--show", "prompts")
     assert {
@@ -398,14 +402,12 @@ def test_paraphrases_against_plain_statistics(rows, task, tmp_path):
         star = oracle.n_star_of_counts([round(100 * score) for score in models[row["model"]][:40]], 1, 0.1)
         assert row["n_star"] == (None if star == 40 else star), row["model"]
     shown = rows("variants", path, "--shape", "variants", "--show", "order")
-    [pair] = [row for row in shown if (row["model_a"], row["model_b"]) == ("flan-t5-xl_acc", "vicuna-13b_acc")]
-    off = np.round(np.subtract(models["flan-t5-xl_acc"], models["vicuna-13b_acc"]), 6)
+    [pair] = [row for row in shown if (row["model_a"], row["model_b"]) == ("flan-t5-xl", "vicuna-13b")]
+    off = np.round(np.subtract(models["flan-t5-xl"], models["vicuna-13b"]), 6)
     against = off * np.sign(off.mean()) < 0
     # a tie counts half; to the last digit of a fit it may be none
     assert against.mean() <= pair["swapped"] <= np.mean(against | (off == 0))
-    assert pair["swapped"] == pytest.approx(
-        oracle.swapped(*map(models.get, ("flan-t5-xl_acc", "vicuna-13b_acc"))), abs=0.02
-    )
+    assert pair["swapped"] == pytest.approx(oracle.swapped(*map(models.get, ("flan-t5-xl", "vicuna-13b"))), abs=0.02)
 
 
 @pytest.mark.long
@@ -414,16 +416,14 @@ def test_n_star_of_published_scores(rows):
     """A guarantee by seeded simulation: 20,000 orders of 170 variants, cut where the deviation of the mean is allowed."""
     path = paraphrases("BBH/navigate.csv")
     found = {row["model"]: row for row in rows("variants", path, "--shape", "variants")}
-    assert {model: row["n_star"] for model, row in found.items()} == {
-        f"{model}_acc": n for model, n in NAVIGATE.items()
-    }
+    assert {model: row["n_star"] for model, row in found.items()} == NAVIGATE
     x = np.array([float(line["t0pp_acc"]) for line in csv.DictReader(path.read_text().splitlines())])
     orders = np.random.default_rng(5).permuted(np.tile(x, (20_000, 1)), axis=1)
-    for n, within in ((found["t0pp_acc"]["n_star"] + 1, True), (found["t0pp_acc"]["n_star"] - 2, False)):
+    for n, within in ((found["t0pp"]["n_star"] + 1, True), (found["t0pp"]["n_star"] - 2, False)):
         far = np.abs(orders[:, :n].mean(axis=1) - x.mean()) > 0.01 + 1e-12
         assert (far.mean() <= 0.05) == within
     # z^2 var / epsilon^2 with z = 1.96 (docs/methods/prompt_variants.md)
-    assert found["t0pp_acc"]["n_star_space"] == np.ceil(1.959964**2 * x.var(ddof=1) / 0.01**2)
+    assert found["t0pp"]["n_star_space"] == np.ceil(1.959964**2 * x.var(ddof=1) / 0.01**2)
 
 
 NAVIGATE = {
