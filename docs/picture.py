@@ -122,6 +122,7 @@ class Tab:
 
     async def draw_all(self) -> None:
         """Have every figure drawn, as printing would."""
+        await self.wait_for("!document.body.matches('.packed:not(.ready)')")
         await self.value("window.dispatchEvent(new Event('beforeprint'))")
         await self.wait_for("[...document.querySelectorAll('.drawing')].every(d => d.querySelector('svg, canvas'))")
 

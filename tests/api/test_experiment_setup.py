@@ -106,7 +106,7 @@ def test_a_file_outside_the_folder_of_the_experiment(tmp_path):
     ("options", "words"),
     [
         ({"benchmark": "direction-small"}, "directions-small"),
-        ({"models": ["mymodel"]}, r"^models: no endpoint is known for .* as base_url \(--base-url "),
+        ({"models": ["mymodel"]}, r"^models: no endpoint is known for .* give its base_url \(howsure init --base-url "),
         ({"models": []}, "name one"),
         ({"generations": 0}, "generations"),
         ({"benchmark": "missing.jsonl"}, "missing.jsonl"),

@@ -98,7 +98,7 @@ def test_a_row_per_cell_and_a_column_per_model(kind):
     assert (cells.n.tolist(), cells.total.tolist()) == ([[4, 2]], [[2.0, 2.0]])
     wide = {"prompt": ["v", "w"], "m_acc": [0.5, 0.25], "n_acc": [1.0, 0.0]}
     [cube] = read_cubes(FRAMES[kind](wide), options=TableOptions(read_map("shape: variants")))
-    assert (cube.models, cube.total.tolist()) == (("m_acc", "n_acc"), [[[0.5, 0.25]], [[1.0, 0.0]]])
+    assert (cube.models, cube.total.tolist()) == (("m", "n"), [[[0.5, 0.25]], [[1.0, 0.0]]])
     whole = {"model": ["m", "m"], "prompt": ["v", "w"], "score": [0.5, 0.25]}
     [cube] = read_cubes(FRAMES[kind](whole))
     assert cube.questions == ("all",)

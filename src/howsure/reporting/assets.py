@@ -34,8 +34,8 @@ def read_scripts(names: Sequence[str]) -> str:
     """Return scripts of the templates as one, which runs when the packed data of the page are unpacked."""
     code = "\n".join(map(read_template, names))
     ready = "await Promise.all([...document.querySelectorAll('script.packed')].map(unpack));"
-    run = f"(async () => {{\n{read_template('unpack.js')}{ready}\n{code}\n}})()"
-    return f"{run}.finally(() => document.body.classList.add('ready'));"
+    see = "document.body.classList.add('ready')"  # before the code, which may focus what is seen, and where it fails
+    return f"(async () => {{\n{read_template('unpack.js')}{ready}\n{see};\n{code}\n}})().finally(() => {see});"
 
 
 def make_data_script(text: str, id_: str, kind: str = "application/json") -> Markup:
