@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import howsure
 from checked_tables import Checks, markdown, print_sections
 from howsure.stats.repeats import repeats
-from howsure.stats.repeats.independence import CHANCE, are_requests_alike, find_shared_noise
+from howsure.stats.repeats.independence import CHANCE, compute_request_p_value, find_shared_noise
 from howsure.stats.scores import score
 
 Array = NDArray[np.float64]
@@ -130,7 +130,7 @@ def judge_requests(size: tuple[int, int, int], apart: float, rng: np.random.Gene
     chance = ease + apart * np.where(rng.random((N, requests)) < 0.5, 0.5, -0.5)
     y = (rng.random(size) < chance[..., None]).astype(float)
     at = np.arange(N * requests)
-    p = are_requests_alike(np.repeat(at // requests, choices), np.repeat(at, choices), y.ravel())
+    p = compute_request_p_value(np.repeat(at // requests, choices), np.repeat(at, choices), y.ravel())
     covered = []
     for values in (y.mean(axis=2), y.reshape(N, -1)):
         cells = howsure.Cells.from_scores("demo", ["m"], [f"q{q}" for q in range(N)], [values.tolist()])

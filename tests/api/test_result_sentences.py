@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from helpers.scored_runs import response, run_of
 
 import howsure as hs
 from howsure.api.result_sentences import describe_result
@@ -66,14 +67,13 @@ def test_what_the_data_do_not_show_is_not_said(scores, claim):
 
 def test_unread_answers_that_decide_leave_the_difference_open(tmp_path):
     """With every unread answer right, the order is the other way round."""
-    rows = [f"b,m,q{q},0,{int(q < 30)},x,A" for q in range(40)]
-    rows += [f"b,n,q{q},0,{int(q < 10)},{'x' if q < 10 else ''},{'A' if q < 10 else ''}" for q in range(40)]
-    (tmp_path / "t.csv").write_text("benchmark,model,question,generation,score,completion,answer\n" + "\n".join(rows))
-    result = hs.compare(tmp_path / "t.csv", "m", "n")
-    if result["verdict"].tolist() == ["undecided"]:
-        assert not claims_one(say(result))
-    else:
-        assert "m is better than n" in say(result)
+    rows = [response(f"q{q}", completion="x", model="m", score=float(q < 30), answer="A") for q in range(40)]
+    rows += [response(f"q{q}", completion="x", model="n", score=1.0, answer="A") for q in range(10)]
+    rows += [response(f"q{q}", completion="x", model="n", score=0.0, status="unparsed") for q in range(10, 40)]
+    with pytest.warns(UserWarning, match="unread|unparsed|not be read"):
+        result = hs.compare(run_of(tmp_path / "run", rows), "m", "n")
+    assert result["verdict"].tolist() == ["undecided"]
+    assert say(result).startswith("unread answers decide")
 
 
 def test_a_comparison_with_a_difference_of_another_quantity_says_nothing_of_it():
@@ -183,7 +183,7 @@ def test_drift_is_said_after_adjustment_for_all_models():
 
 def test_a_plan_that_cannot_reach_its_goal_says_so():
     cells = cells_of({"a": 0.6, "b": 0.5}, n=20, k=3, seed=4)
-    assert "cannot reach this goal" in say(hs.plan(cells, a="a", b="b", detect=0.01))
+    assert "cannot find a difference of 0.01 in 80 % of cases" in say(hs.plan(cells, a="a", b="b", detect=0.01))
     design = hs.plan(cells, a="a", b="b", detect=0.4)
     text, best = say(design), design.parts[0].best
     assert f"{best.n_questions} questions x {best.n_generations} generation" in text

@@ -126,4 +126,4 @@ def test_audit_of_a_run_folder_without_answers_looks_at_the_scores_and_says_so(h
     assert "no answers are recorded" in out
     assert "question      q0\n" in out
     lines, others = ([one for one in text.splitlines() if "next: " not in one] for text in (out, of_table))
-    assert len(lines) == len(others)
+    assert lines == others

@@ -5,6 +5,7 @@ A result is described by the columns that it has, so that every result with thes
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -22,6 +23,7 @@ from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, make_columns
 from howsure.stats.core.text_table import choose_decimals
+from howsure.stats.planning import components_from_cube
 from howsure.stats.prompts import VariantSummary
 from howsure.stats.scores import score
 
@@ -31,6 +33,13 @@ Sentences: TypeAlias = Iterator[str]
 
 #: How often a detectable difference is found.
 _OFTEN = f"{100 * POWER:g} % of cases"
+#: What each goal of a plan asks of a design.
+_GOALS = {
+    "detect": f"find a difference of {{:g}} in {_OFTEN}",
+    "width": "have an interval {:g} wide",
+    "se": "have a standard error of {:g}",
+    "budget": "be bought for {:g}",
+}
 #: Columns of which a table says nothing where all rows have one value.
 _UNLESS_VARIED = {"benchmark", "score_bound", "n_missing", "n_variants", "tokens", "cost"}
 #: Most benchmarks that sentences are about, most sentences on each, and most models whose pairs are printed.
@@ -58,9 +67,8 @@ def describe_result(result: Result) -> Description | None:
     _, say, chosen = kind
     above: list[str] = []
     for part in parts[:_MOST_BENCHMARKS]:
-        own = list(say(part, part.to_dicts())) if len(part) else []
-        above += own[:_MOST_SENTENCES]
-        above += [f"... and {len(own) - _MOST_SENTENCES} more, in the table"] if len(own) > _MOST_SENTENCES else []
+        own = list(itertools.islice(say(part, part.to_dicts()), _MOST_SENTENCES + 1)) if len(part) else []
+        above += own[:_MOST_SENTENCES] + ["... and more, in the table"] * (len(own) > _MOST_SENTENCES)
     if len(parts) > _MOST_BENCHMARKS:
         above.append(f"... and {len(parts) - _MOST_BENCHMARKS:,} more benchmarks, in the table")
     compared = [part for part in parts if isinstance(part, Pairs)]
@@ -172,7 +180,7 @@ def _draw_difference(row: Row) -> Iterator[str]:
 def _number(value: float, width: float = math.nan, *, sign: bool = False) -> str:
     """Return a score with the decimals that its interval deserves, three where nothing is known of it."""
     places = 3 if not width > 0 else min(max(choose_decimals(np.array([width / 4])), 1), 4)
-    return "unknown" if math.isnan(value) else f"{value + 0.0:{'+' if sign else ''}.{places}f}"
+    return "unknown" if math.isnan(value) else f"{round(value, places) + 0.0:{'+' if sign else ''}.{places}f}"
 
 
 def _limits(row: Row, level: float, what: str = "interval") -> str:
@@ -338,7 +346,6 @@ def say_ranking(_part: Result, rows: Sequence[Row]) -> Sentences:
 def say_variants(part: Result, rows: Sequence[Row]) -> Sentences:
     """Say how far the prompts of each model are apart, and what one prompt in place of all would cost."""
     assert isinstance(part, VariantSummary)
-    fit = part.components.fit
     for i, row in enumerate(rows):
         scores = part.moments.scores[i]
         drawn = scores[~np.isnan(scores)]
@@ -350,13 +357,13 @@ def say_variants(part: Result, rows: Sequence[Row]) -> Sentences:
             sd = math.sqrt(max(row["var_variant"], 0))
             text += f"; sd {_number(sd)} between prompts once sampling noise is taken out"
         yield text
-        N, K = float(fit.questions[i]), float(np.mean(part.cube.drawn.n[i]))
-        of_question, *of_prompts = (max(row[f"var_{name}"], 0.0) for name in ("question", "variant", "interaction"))
-        noise = max(row["var_generation"], 0.0)
-        if N > 1 and K > 0 and row["var_variant"] > 0 and not any(map(math.isnan, (of_question, *of_prompts, noise))):
-            of_prompt = of_prompts[0] + (of_prompts[1] + noise / K) / N
-            one, every = (_number(math.sqrt(of_question / N + of_prompt / S)) for S in (1, len(drawn)))
-            yield f"with one such prompt instead of {len(drawn)} the error would be {one} in place of {every}"
+        N, K = float(part.components.fit.questions[i]), float(np.mean(part.cube.drawn.n[i]))
+        if N > 1 and K >= 1 and row["var_variant"] > 0:
+            pilot = components_from_cube(part.cube, row["model"])
+            one, every = (math.sqrt(float(pilot.variance(N, K, S))) for S in (1, len(drawn)))
+            if math.isfinite(one + every):
+                count = len(drawn)
+                yield f"with one such prompt instead of {count} the error would be {_number(one)}, not {_number(every)}"
 
 
 def say_repeats(_part: Result, rows: Sequence[Row]) -> Sentences:
@@ -398,11 +405,13 @@ def _say_plan(part: Any, rows: Sequence[Row]) -> Sentences:
     design = part.best
     on = f" of {rows[0]['benchmark']}" if rows[0]["benchmark"] not in {"", "assumed"} else ""
     if design is None:
+        name, value = part.goal
+        goal = _GOALS.get(name, "{:g}").format(value)
+        n = max(row["n_questions"] for row in rows)
         if part.reason.startswith("no number of generations"):
-            n = max(row["n_questions"] for row in rows)
-            yield f"{format_count(n, 'question')}{on} cannot reach this goal, however often they are answered"
+            yield f"{format_count(n, 'question')}{on} cannot {goal}, however often they are answered"
         else:
-            yield f"no design{on} reaches this goal"
+            yield f"no design{on} can {goal}"
         return
     by = f" x {format_count(design.n_variants, 'prompt')}" if design.n_variants > 1 else ""
     what = f"{format_count(design.n_questions, 'question')}{by} x {format_count(design.n_generations, 'generation')}"
@@ -486,34 +495,22 @@ _SCORES = (
 )
 #: Columns of a table of differences.
 _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
+_CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
+_RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
+_DESIGNS = "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note"
+_LABEL_ERRORS = "benchmark question target answer p_correct evidence suspected_by p_wrong_max note"
 #: Columns by which a result is known, what is said of it, and the columns of its table, the first that fits.
 _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], ...] = (
-    (
-        {"checkpoint", "p_holm"},
-        say_curve,
-        "benchmark checkpoint score difference low_difference high_difference p_holm verdict note",
-    ),
+    ({"checkpoint", "p_holm"}, say_curve, _CURVE),
     ({"model_a", "model_b", "difference", "p_holm"}, say_pairs, ""),
     ({"model_a", "model_b", "difference", "low", "high", "p_value"}, say_comparison, _DIFFERENCES),
     ({"model_a", "model_b", "difference", "low", "high", "judge_difference"}, say_comparison, _DIFFERENCES),
-    (
-        {"rank", "rank_low"},
-        say_ranking,
-        "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note",
-    ),
+    ({"rank", "rank_low"}, say_ranking, _RANKS),
     ({"var_variant", "n_star_space"}, say_variants, "benchmark model mean low high n_variants n_star_space note"),
     ({"n_future", "drift_p"}, say_repeats, "benchmark model n_runs mean sd worst best low high drift_p note"),
     ({"measure", "k", "score"}, say_attempts, "benchmark model measure k score low high interval note"),
-    (
-        {"se_assured", "calls"},
-        _say_plan,
-        "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note",
-    ),
-    (
-        {"suspected_by", "evidence"},
-        say_audit,
-        "benchmark question target answer p_correct evidence suspected_by p_wrong_max note",
-    ),
+    ({"se_assured", "calls"}, _say_plan, _DESIGNS),
+    ({"suspected_by", "evidence"}, say_audit, _LABEL_ERRORS),
     ({"suspected_by", "question"}, say_audit, ""),
     ({"difficulty", "tau"}, say_questions, ""),
     ({"model", "score", "low", "high", "n_missing"}, say_scores, _SCORES),

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -399,6 +400,8 @@ def _find_next_command(result: Result) -> str:
     if not command or not paths or is_view or (command == "review" and not any(Path(path).is_dir() for path in paths)):
         return ""
     names = {one.name for one in fields(CommandInputs)} | {"columns"}
+    if command == "report" and find_spec("altair") is None:
+        return ""
     keeps_claim = command == "compare" and context.params.get("claim") == "these-questions"
     options = ["--claim", "these-questions"] if keeps_claim else []
     for one in context.command.params if command != "review" else ():

@@ -18,7 +18,7 @@ from howsure.notes import Note
 from howsure.rows.to_cells import EXTREMES, SUMS
 from howsure.stats.core.cells import Cells, merge_clusters
 from howsure.stats.core.cube import Cube
-from howsure.stats.repeats import CHANCE, are_requests_alike
+from howsure.stats.repeats import CHANCE, compute_request_p_value
 from howsure.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def pool_requests(table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Return rows with one for each request, of its mean score, where a model's requests differ by more than chance.
 
     Generations of one request share what the request has: the deployment that a router chose, or a seed. Where the
-    scores show that (`are_requests_alike`, at a level of `CHANCE`), a request is one generation.
+    scores show that (`compute_request_p_value`, at a level of `CHANCE`), a request is one generation.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def pool_requests(table: pa.Table) -> tuple[pa.Table, list[str]]:
     for b, m in sorted(set(zip(codes["benchmark"].tolist(), codes["model"].tolist(), strict=True))):
         here = (codes["benchmark"] == b) & (codes["model"] == m)
         cell = np.unique(np.stack([codes[name][here] for name in _PROMPT]), axis=1, return_inverse=True)[1].ravel()
-        if are_requests_alike(cell, request[here], score[here]) < CHANCE:
+        if compute_request_p_value(cell, request[here], score[here]) < CHANCE:
             pooled.append((benchmarks[b], models[m]))
     if not pooled:
         return table, []

@@ -103,8 +103,8 @@ class StudyPlan(Result):
         Note on the plan, such as the reason why there is no design, and on each row; '' if none.
     plain
         The best design for components without errors, which is the row below the best; None for known components.
-    assurance
-        Level of the upper limits; 0.5 where the components were taken as known.
+    assurance, goal
+        Level of the upper limits, 0.5 where the components were taken as known; what was asked, as ("detect", 0.05).
 
     Examples
     --------
@@ -130,6 +130,7 @@ class StudyPlan(Result):
     remarks: tuple[str, ...] = field(default=(), repr=False)
     plain: StudyDesign | None = None
     assurance: float = 0.5
+    goal: tuple[str, float] = ("", math.nan)
 
     declared = (
         "benchmark=components.benchmark n_questions n_variants n_generations se se_low se_high se_assured "
@@ -232,7 +233,7 @@ def plan(
             where=components.benchmark or "plan",
             remedy="give a pilot of more questions, or assume an accuracy",
         )
-    goal = {"detect": detect, "width": width, "se": se, "budget": budget}
+    goal: dict[str, float | None] = {"detect": detect, "width": width, "se": se, "budget": budget}
     limits = _limits(components, available, fewest, max_variants, max_generations)
     target = _target_or_budget(goal, level, power)
     search = DesignSearch(components, costs, _choose_unit(costs, unit), limits, *target, assurance)
@@ -251,10 +252,9 @@ def plan(
         if components.is_separable
         else "only single generations can be planned, because data and prediction noise are not known separately"
     )
-    is_most = best is not None and best[1] == max_variants > 1
-    bound = f"more than {max_variants} variants were not tried (max_variants)" if is_most else ""
-    no_design = search.limiting_reason(best) if best else search.reason()
-    reason = RowNotes(no_design, unsplit, bound)
+    remark = f"more than {max_variants} variants were not tried (max_variants)"
+    bound = remark if best is not None and best[1] == max_variants > 1 else ""
+    reason = RowNotes(search.limiting_reason(best) if best else search.reason(), unsplit, bound)
     table = _tabulate(components, costs, (N, S, K), level, power, assurance, reason, remarks)
     rows = [_design_of_row(table, row) for row in range(len(first))]
     return replace(
@@ -262,6 +262,7 @@ def plan(
         best=rows[0] if best else None,
         plain=rows[-1] if rows and search.assured else None,
         assurance=assurance if assurance is not None and search.assured else 0.5,
+        goal=next((name, value) for name, value in goal.items() if value is not None),
     )
 
 
@@ -283,7 +284,6 @@ def _tabulate(
     se, se_low, se_high, se_assured = (np.where(N > 0, np.sqrt(each), np.nan) for each in variances)
     calls, tokens, cost = (np.where(N > 0, N * S * cost_per_cell(costs, K, unit), np.nan) for unit in COST_UNITS)
     detectable = detectable_difference(se_assured, level=level, power=power)
-    whole_calls = np.nan_to_num(calls).astype(np.int64)
     return StudyPlan(
         components,
         N,
@@ -294,7 +294,7 @@ def _tabulate(
         se_high,
         se_assured,
         detectable,
-        whole_calls,
+        np.nan_to_num(calls).astype(np.int64),
         tokens,
         cost,
         reason=reason,

@@ -31,9 +31,9 @@ from howsure.stats.repeats.runs import align_runs, compare_run_totals, find_copi
 __all__ = [
     "CHANCE",
     "SHARE",
-    "are_requests_alike",
     "bound_equal_texts",
     "bound_uniform_replies",
+    "compute_request_p_value",
     "describe_dependence",
     "find_copied_generations",
     "find_multiples",
@@ -234,7 +234,7 @@ def find_shared_noise(outcomes: NDArray[np.uint64]) -> tuple[float, float]:
     return (float(special.chdtrc(df, statistic)), float(np.sqrt(statistic / df))) if df else (np.nan, np.nan)
 
 
-def are_requests_alike(cell: IntArray, request: IntArray, score: FloatArray) -> float:
+def compute_request_p_value(cell: IntArray, request: IntArray, score: FloatArray) -> float:
     """Test whether generations of one request score more alike than those of several requests for one prompt.
 
     They do where a router sends requests to deployments that differ, or where a reply's choices share a seed.
@@ -261,7 +261,7 @@ def are_requests_alike(cell: IntArray, request: IntArray, score: FloatArray) -> 
     --------
     >>> cell, request = np.repeat(np.arange(99), 4), np.repeat(np.arange(198), 2)
     >>> right = (np.random.default_rng(1).random(198) < 0.5).astype(float)  # both choices of a reply score the same
-    >>> are_requests_alike(cell, request, right[request]) < 1e-6
+    >>> compute_request_p_value(cell, request, right[request]) < 1e-6
     True
     """
     place = np.unique(np.stack([cell, request]), axis=1, return_inverse=True)[1].ravel()
