@@ -46,6 +46,23 @@ def test_a_clear_difference_names_the_better_model_first_whatever_the_order():
         assert "p < .001" in text
 
 
+def test_two_models_on_several_benchmarks_together():
+    clear = [cells_of({"low": 0.3, "high": 0.6}, benchmark=name) for name in ("sums", "words")]
+    equal = [cells_of({"low": 0.5, "high": 0.5}, seed=i, benchmark=f"b{i}") for i in range(3)]
+    opposed = [
+        cells_of(dict(zip(("low", "high"), two, strict=True)), benchmark=f"b{two[0]}")
+        for two in ((0.3, 0.6), (0.6, 0.3))
+    ]
+    assert say(hs.combine(clear, "low", "high")).startswith("high is better than low on 2 benchmarks together: by 0.30")
+    for cells in (equal, opposed):
+        text = say(hs.combine(cells, "low", "high"))
+        assert "cannot be told apart" in text
+        assert not claims_one(text)
+    assert not claims_one(
+        say(hs.combine([clear[0], cells_of({"low": 0, "high": 1}, n=1, benchmark="one")], "low", "high"))
+    )
+
+
 @pytest.mark.parametrize(
     ("scores", "claim"),
     [

@@ -349,7 +349,7 @@ def test_run_widths_of_a_table(tmp_path, howsure):
     (tmp_path / "t.csv").write_text("\n".join(["model,question,generation,score", *rows]))
     table = hs.run_widths(tmp_path / "t.csv", goal=0.5)
     assert table["n_runs"].tolist() == [2, 3, 4]
-    code, out, _ = howsure("repeats", str(tmp_path / "t.csv"), "--show", "widths", "--goal", "0.5")
+    code, out, _ = howsure("repeats", str(tmp_path / "t.csv"), "--show", "widths")
     assert code == 0
     assert "is_narrow" in out
     with pytest.raises(InputError, match="goal"):

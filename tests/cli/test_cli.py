@@ -134,7 +134,7 @@ def test_combine_by_given_weights(howsure, tmp_path):
     path.write_text("benchmark,model,question,score\n" + "\n".join(lines))
     asked = ["compare", str(path), "--a", "a", "--b", "bb", "--format", "json"]
     one, two, both = json.loads(howsure(*asked, "--weight", "one=3", "--weight", "two=1")[1])
-    assert one["weight"] == pytest.approx(3 * two["weight"])
+    assert one["weight"] * one["se"] == pytest.approx(3 * two["weight"] * two["se"])
     assert both["z"] == pytest.approx((3 * one["z"] + two["z"]) / 10**0.5)
     equal = json.loads(howsure(*asked, "--weight", "equal")[1])
     assert equal[-1]["z"] == pytest.approx((one["z"] + two["z"]) / 2**0.5)
@@ -199,7 +199,6 @@ WRONG = {
     "a price without a name": (["plan", "--accuracy", ".5", "--se", ".1", "--cost", "3"], "write --cost NAME=NUMBER"),
     "results of an experiment that has none": (["score", "exp.yaml"], "exp.yaml: an experiment or another YAML file, which has no results; howsure run exp.yaml"),
     "a check of prompts": (["run", "exp.yaml", "--check", "--show-prompts", "2"], "keep --check"),
-    "a question without prompts": (["run", "exp.yaml", "--question", "q"], "add --show-prompts N"),
     "phrasings by two models": (["init", "new.toml", "--paraphrase", "open", "--model", "a", "--model", "b"], "phrasings need one model"),
     "a judge of no phrasings": (["init", "new.yaml", "--judge", "a"], "add --paraphrase"),
     "a command that moved": (["doctor", "exp.yaml"], "howsure run does what howsure doctor did: howsure run --help"),

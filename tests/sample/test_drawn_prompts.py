@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from howsure.cli import cli
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.sample.drawn_prompts import draw_prompts, format_prompt
 
 ROWS = [
@@ -53,15 +53,12 @@ def test_prompts_are_drawn_without_replacement_and_extend(experiment):
         assert "in their place: choices 3: All of the above" in text
         assert text.endswith("All of the above")
         assert prompt.record["labels"][prompt.target] == 2
-    assert {prompt.question for prompt in draw_prompts(experiment, 9, question="plain")} == {"plain"}
 
 
 @pytest.mark.filterwarnings("ignore:some of the 20 questions")
 def test_bad_requests(experiment):
     with pytest.raises(InputError, match="0 prompts; give 1 or more"):
         draw_prompts(experiment, 0)
-    with pytest.raises(UnknownNameError, match="unknown question 'plane'; did you mean 'plain'"):
-        draw_prompts(experiment, question="plane")
 
 
 @pytest.mark.filterwarnings("ignore:some of the 20 questions")

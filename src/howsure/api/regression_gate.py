@@ -19,7 +19,7 @@ from howsure.results.evaluations import Evaluations, open_or_list, read, to_cell
 from howsure.results.sources import check_no_mapping
 from howsure.safe_text import escape_control_characters
 from howsure.stats.core.cells import Cells
-from howsure.stats.core.claims import GATE_VERDICTS, GateVerdict, MeanClaim, MissingRule, check_choice
+from howsure.stats.core.claims import CLAIM_TEXTS, GATE_VERDICTS, GateVerdict, MeanClaim, MissingRule, check_choice
 from howsure.stats.core.results import Result, Results, RowNotes
 from howsure.stats.gate import (
     AbsoluteGate,
@@ -605,6 +605,7 @@ def describe_gate(gate: AnyGate, n_analyses: int = 1) -> Iterator[str]:
         if np.isnan(gate.low) or np.isnan(gate.high):
             limits = "no limits of the difference can be given"
         yield f"  With {confidence} confidence each{shared}, {limits}; the margin is {gate.margin:g}."
+        yield f"  The limits are for {CLAIM_TEXTS[c.claim]} (--claim)."
         yield from _describe_failure(gate)
         if gate.verdict == "inconclusive" and gate.high < 0:
             yield (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -23,7 +24,7 @@ from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, make_columns
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.planning import components_from_cube
+from howsure.stats.planning import StudyPlan, components_from_cube
 from howsure.stats.prompts import VariantSummary
 from howsure.stats.scores import score
 
@@ -60,7 +61,8 @@ def describe_result(result: Result) -> Description | None:
     'a is better than b on sums: +0.80 (95 % interval 0.49 to 0.96, p < .001)'
     """
     parts = result.parts if isinstance(result, Results) else (result,)
-    columns = result.to_columns()
+    plans = tuple(replace(part, remedy="") for part in parts if isinstance(part, StudyPlan))  # a sentence says it
+    columns = (Results(plans) if plans else result).to_columns()
     kind = next((kind for kind in _KINDS if kind[0] <= columns.keys()), None)
     if kind is None or not len(result):
         return None
@@ -219,6 +221,23 @@ def say_comparison(_part: Result, rows: Sequence[Row]) -> Sentences:
             yield f"{a} on {on}, two runs of it: they differ by {text.lstrip('+')} {limits}"
         else:
             yield f"{a} and {b} cannot be told apart on {on}: {ahead} {limits}"
+
+
+def _say_together(_part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say which of two models is better on several benchmarks together, by the mean of their differences."""
+    *parts, row = rows
+    a, b, difference, p = row["model_a"], row["model_b"], float(row["difference"]), float(row["p_value"])
+    used = sum(part["weight"] > 0 for part in parts)
+    on = f"on {format_count(used, 'benchmark')} together"
+    if used < 2 or math.isnan(p):
+        yield f"no test of {a} and {b} on several benchmarks together is possible"
+        return
+    a, b = (b, a) if difference < 0 else (a, b)
+    mean = f"{_number(abs(difference), 4 * row['se'])} (standard error {_number(row['se'], 4 * row['se'])}, {_p(p)})"
+    if p < 0.05 and difference:
+        yield f"{a} is better than {b} {on}: by {mean} in the weighted mean"
+    else:
+        yield f"{a} and {b} cannot be told apart {on}: the weighted mean of the differences is {mean}"
 
 
 def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
@@ -410,6 +429,8 @@ def _say_plan(part: Any, rows: Sequence[Row]) -> Sentences:
         n = max(row["n_questions"] for row in rows)
         if part.reason.startswith("no number of generations"):
             yield f"{format_count(n, 'question')}{on} cannot {goal}, however often they are answered"
+            if part.remedy:
+                yield part.remedy
         else:
             yield f"no design{on} can {goal}"
         return
@@ -495,6 +516,7 @@ _SCORES = (
 )
 #: Columns of a table of differences.
 _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
+_COMBINED = "benchmark difference se z p_value weight note"
 _CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
 _DESIGNS = "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note"
@@ -503,6 +525,7 @@ _LABEL_ERRORS = "benchmark question target answer p_correct evidence suspected_b
 _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], ...] = (
     ({"checkpoint", "p_holm"}, say_curve, _CURVE),
     ({"model_a", "model_b", "difference", "p_holm"}, say_pairs, ""),
+    ({"model_a", "model_b", "difference", "z", "weight"}, _say_together, _COMBINED),
     ({"model_a", "model_b", "difference", "low", "high", "p_value"}, say_comparison, _DIFFERENCES),
     ({"model_a", "model_b", "difference", "low", "high", "judge_difference"}, say_comparison, _DIFFERENCES),
     ({"rank", "rank_low"}, say_ranking, _RANKS),

@@ -186,17 +186,18 @@ def _print_comparison(
         return
 
     result = hs.compare(inputs.results, a, b, **options)
+    is_text = form in TEXT_FORMATS and options["calibrate"] is None
+    if is_text and len(result) > 1 and options["borrow"] is None and options["paired"] and a != b:
+        print_result(hs.combine(inputs.results, a, b, **combined), form)
+        print("\nEach benchmark")
     print_result(result, form)
     if options["calibrate"] is not None:
         _print_labels(inputs, options["calibrate"], options["level"], form)
-    elif form in TEXT_FORMATS:
+    elif is_text:
         from howsure.api.judged_results import describe_positions
 
         for line in describe_positions(inputs.results):
             print(fit_sentences(line, form))
-        if len(result) > 1 and options["borrow"] is None and options["paired"] and a != b:
-            print("\nAll benchmarks together")
-            print_result(hs.combine(inputs.results, a, b, **combined), form)
 
 
 @click.command(cls=DeclaredCommand, of="rank")
@@ -209,7 +210,7 @@ def rank(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) ->
     print_result(hs.rank(inputs.results, **options), form)
 
 
-@click.command(cls=DeclaredCommand, of="repeats run_widths", names={"n_future": "future"})
+@click.command(cls=DeclaredCommand, of="repeats run_widths", omit="goal", names={"n_future": "future"})
 @add_reading(cluster=True)
 @add_format
 @click.option(
@@ -224,7 +225,6 @@ def repeats(
     *,
     show: str | None,
     n_future: float | None,
-    goal: float,
     **options: DeclaredValue,
 ) -> None:
     """Predict future runs, and test for drift.
@@ -239,8 +239,8 @@ def repeats(
         refuse_options("--show determinism", "level")
         result = hs.determinism(inputs.results, level=options["level"])
     elif show == "widths":
-        refuse_options("--show widths", "level", "method", "goal")
-        result = hs.run_widths(inputs.results, goal=goal, **options)
+        refuse_options("--show widths", "level", "method")
+        result = hs.run_widths(inputs.results, **options)
     else:
         result = hs.repeats(inputs.results, n_future=n_future, **options)
     print_result(result.of("runs") if show == "runs" else result, form)
@@ -281,7 +281,7 @@ def variants(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue
 @click.command(
     cls=DeclaredCommand,
     of="audit data_map answer_sets",
-    omit="threshold max_comparisons model",
+    omit="threshold max_comparisons model over_models base_url key_env",
     names={"method": "consistency"},
 )
 @add_reading()
@@ -307,7 +307,6 @@ def audit(
     sets: str,
     every: bool,
     max_share: float,
-    over_models: bool,
     method: ConsistencyMethod,
     **options: DeclaredValue,
 ) -> None:
@@ -322,15 +321,12 @@ def audit(
     """
     import howsure as hs
 
-    if over_models and not data_map:
-        raise InputError("--over-models without --data-map", remedy="add --data-map")
     name, _, value = sets.partition(":")
     rule = check_choice("rule", name, ANSWER_SET_RULES, where="--sets")
     given = {"threshold": _parse_cosine(sets, value)} if rule == "embeddings" else {"model": value or None}
     answers = hs.answer_sets(inputs.results, rule, **given, **options)
     if data_map:
-        maps = hs.data_map(answers, over_models=over_models, method=method, every=every)
-        print_result(maps, form)
+        print_result(hs.data_map(answers, method=method, every=every), form)
     else:
         print_result(hs.audit(answers or inputs.results, every=every, max_share=max_share, method=method), form)
 

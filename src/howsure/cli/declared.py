@@ -168,7 +168,8 @@ def _make_option(parameter: Parameter, option: str | None) -> click.Option:
     kind = types[0]
     if kind == "bool":
         words = flag if option or not default else f"--no-{_write_option(name)}"
-        text = f"Not so: {text.removeprefix('Whether ')}" if default else text
+        text = text.removeprefix("Whether to ") if not default else f"By default {text.removeprefix('Whether ')}"
+        text = text[:1].upper() + text[1:]
         return click.Option([words, name], is_flag=True, default=default, flag_value=not default, help=text)
     default = None if isinstance(default, tuple) else default  # the function has it, as its docstring says
     shared: dict[str, Any] = {"help": text, "default": default, "show_default": default is not None}

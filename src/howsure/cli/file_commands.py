@@ -222,14 +222,12 @@ def rescore(
 @click.option("--port", type=int, default=8765, show_default=True, help="Port of the page; 0 takes any that is free.")
 @click.option("--blind", is_flag=True, help="Hide the target until it is requested.")
 @click.option("--reviewer", help="Name that signs your verdicts, and whose queue is shown; default: your user name.")
-@click.option("--show-others", is_flag=True, help="Show the verdicts of other reviewers; default: they are hidden.")
 @click.option("--adjudicate", is_flag=True, help="Show the questions on which reviewers differ, for final verdicts.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
     "--random", "n_random", type=click.IntRange(1), metavar="N", help="Label N completions that a judge scored instead."
 )
 @click.option("--scorer", metavar="NAME", help="With --random: the judge, such as judge:correct; default: the run's.")
-@click.option("--seed", type=int, default=0, show_default=True, help="With --random: seed of the draw.")
 @click.option(
     "--corrections",
     type=PATH,
@@ -243,7 +241,6 @@ def review(
     no_browser: bool,
     n_random: int | None,
     scorer: str | None,
-    seed: int,
     corrections: Path | None,
     **page: DeclaredValue,
 ) -> None:
@@ -272,7 +269,7 @@ def review(
         from howsure.api.judged_results import open_sample
         from howsure.web.label_pages import serve_labels
 
-        sample = open_sample(paths[0], n_random, verdicts, scorer=scorer, seed=seed)
+        sample = open_sample(paths[0], n_random, verdicts, scorer=scorer)
         who = {name: page[name] for name in ("port", "reviewer")}
         serve_labels(sample.tasks, sample.choices, verdicts, open_browser=not no_browser, **who)
         for line in sample.describe():

@@ -154,8 +154,6 @@ def _build_cost(prices: dict[str, float]) -> Cost:
     metavar="N",
     help="Only print N prompts, drawn at random, as they would be sent, with the right answers.",
 )
-@click.option("--question", metavar="ID", help="With --show-prompts: only prompts of this question.")
-@click.option("--seed", type=int, default=0, show_default=True, help="With --show-prompts: seed of the draw.")
 @click.option("--json-lines", is_flag=True, help="Print progress and result for a program, an object per line.")
 @click.option("--live", is_flag=True, help="Serve the report on 127.0.0.1 as the run goes on; the address is printed.")
 @add_unsafe_code
@@ -173,8 +171,6 @@ def run(
     simulate: bool,
     check: bool,
     show_prompts: int | None,
-    question: str | None,
-    seed: int,
     json_lines: bool,
     live: bool,
     form: OutputFormat,
@@ -199,13 +195,11 @@ def run(
             remedy = "keep --check, with --output and --dry-run if wanted, or --show-prompts alone"
             raise InputError("options that do not go together", where="run", remedy=remedy)
         if show_prompts is not None:
-            _print_prompts(experiment, show_prompts, seed, question, form)
+            _print_prompts(experiment, show_prompts, form)
             return
         checks = hs.doctor(experiment, output, offline=dry_run)
         print_result(checks, form)
         sys.exit(0 if checks.is_ready else NOT_READY)
-    if question is not None:
-        raise InputError("--question without --show-prompts", remedy="add --show-prompts N")
     folder = output or name_folder(experiment, simulate=simulate)
     if dry_run:
         _print_estimate(experiment, folder, retry=retry is not None, shard=shard, simulate=simulate, form=form)
@@ -275,11 +269,11 @@ def _print_estimate(
         print(f"howsure: {text}", file=sys.stderr)
 
 
-def _print_prompts(experiment: Path, n: int, seed: int, question: str | None, form: OutputFormat) -> None:
+def _print_prompts(experiment: Path, n: int, form: OutputFormat) -> None:
     """Print prompts of an experiment, drawn at random."""
     from howsure.sample import drawn_prompts
 
-    drawn = drawn_prompts.draw_prompts(experiment, n, seed=seed, question=question)
+    drawn = drawn_prompts.draw_prompts(experiment, n)
     if form == "json":
         print(escape_json(json.dumps([dataclasses.asdict(prompt) for prompt in drawn], ensure_ascii=False, indent=2)))
     else:

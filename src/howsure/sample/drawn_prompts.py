@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from howsure.benchmarks import load
 from howsure.benchmarks.question import Message, Question, Variant, strip_draw_key
-from howsure.errors import InputError, UnknownNameError
+from howsure.errors import InputError
 from howsure.prompts.dimensions import draw_permutation
 from howsure.prompts.variants import FixedPrompt
 from howsure.safe_text import escape_control_characters
@@ -33,7 +33,7 @@ class DrawnPrompt:
     """Name of the benchmark; "" if the experiment has only one."""
 
 
-def draw_prompts(experiment: Path, n: int = 20, *, seed: int = 0, question: str | None = None) -> list[DrawnPrompt]:
+def draw_prompts(experiment: Path, n: int = 20, *, seed: int = 0) -> list[DrawnPrompt]:
     """Return prompts of an experiment, drawn at random without replacement from all questions and variants.
 
     Parameters
@@ -44,19 +44,15 @@ def draw_prompts(experiment: Path, n: int = 20, *, seed: int = 0, question: str 
         Number of prompts; all of them if there are fewer.
     seed
         Seed of the draw; a larger `n` keeps the first prompts.
-    question
-        Id of the only question, or None for all.
 
     Raises
     ------
-    UnknownNameError
-        When there is no question with this id.
     InputError
         When `n` is not at least 1, or the experiment cannot be read.
     """
     if n < 1:
         raise InputError(f"{n} prompts", where="prompts", remedy="give 1 or more")
-    groups = _select_prompts_of_parts(load_experiment(experiment), question)
+    groups = _select_prompts_of_parts(load_experiment(experiment))
     sizes = [len(group.questions) * len(group.variants) for group in groups]
     prompts = []
     for place in draw_permutation(sum(sizes), seed, "prompts", k=min(n, sum(sizes))):
@@ -78,17 +74,12 @@ class _PromptGroup(NamedTuple):
         return replace(_render_prompt(self.variants[place % n], self.questions[place // n]), benchmark=self.benchmark)
 
 
-def _select_prompts_of_parts(experiment: Experiment, question: str | None) -> list[_PromptGroup]:
-    """Return the prompts of each benchmark, only of one question if its id is given."""
-    parts = experiment.parts
-    groups, ids = [], list[str]()
-    for part in parts:
+def _select_prompts_of_parts(experiment: Experiment) -> list[_PromptGroup]:
+    """Return the prompts of each benchmark."""
+    groups = []
+    for part in experiment.parts:
         benchmark, variants, _ = select_prompts(part, load_benchmark(part))
-        ids += [one.id for one in benchmark.questions]
-        questions = [one for one in benchmark.questions if question is None or one.id == question]
-        groups.append(_PromptGroup(benchmark.name if len(parts) > 1 else "", questions, variants))
-    if question is not None and question not in ids:
-        raise UnknownNameError("question", question, ids)
+        groups.append(_PromptGroup(benchmark.name * (len(experiment.parts) > 1), benchmark.questions, variants))
     return groups
 
 

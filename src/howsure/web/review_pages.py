@@ -72,8 +72,8 @@ class _GivenVerdict(NamedTuple):
 class ReviewSession:
     """One session of a reviewer: the queue of questions, the file of verdicts, and the verdicts that can be undone.
 
-    The verdicts are those of this reviewer; those of others are shown with `shows_others` only. In an adjudication the
-    queue has the questions on which reviewers differ, and the verdicts are final ones.
+    The verdicts are those of this reviewer. In an adjudication those of others are shown, the queue has the questions
+    on which reviewers differ, and the verdicts are final ones.
     """
 
     def __init__(
@@ -84,11 +84,10 @@ class ReviewSession:
         blind: bool,
         reviewer: str,
         adjudicates: bool = False,
-        shows_others: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.texts, self.file, self.blind, self.reviewer = texts, verdicts, blind, reviewer
-        self.adjudicates, self.shows_others = adjudicates, shows_others or adjudicates
+        self.adjudicates = adjudicates
         self.role: Role = "adjudication" if adjudicates else "review"
         self.words = FINAL_VERDICTS if adjudicates else VERDICTS
         self.queue = build_queue(texts)
@@ -226,7 +225,7 @@ class _Pages:
         before, after = find_neighbours(ordered, ordered.index(entry), choice, verdicts)
         matching = [one for one in ordered if choice.holds(one)]
         lines = [
-            one for one in past if review.shows_others or (one.reviewer, one.role) == (review.reviewer, review.role)
+            one for one in past if review.adjudicates or (one.reviewer, one.role) == (review.reviewer, review.role)
         ]
         rows = review.texts.generations(view.benchmark, view.question)
         prompts = review.texts.prompts(view.benchmark, view.question)
@@ -313,7 +312,7 @@ class _Pages:
 
     def _compare_reviewers(self, past: Sequence[Verdict]) -> list[str]:
         """Return a sentence on each pair of reviewers, where the session shows the verdicts of others."""
-        if not self._review.shows_others:
+        if not self._review.adjudicates:
             return []
         keys = {entry.view.key for entry in self._review.queue}
         decisions: list[Decision] = [one for key, one in decide(past).items() if key in keys]
@@ -381,7 +380,6 @@ def serve_review(
     open_browser: bool = True,
     reviewer: str | None = None,
     adjudicate: bool = False,
-    show_others: bool = False,
     write_line: Callable[[str], None] = print,
 ) -> None:
     """Serve the review of run folders and logs on 127.0.0.1 until Ctrl-C.
@@ -402,8 +400,6 @@ def serve_review(
         Name that verdicts are signed with; default: the name of the user. Each reviewer has an own queue.
     adjudicate
         Whether to show the questions on which reviewers differ, with their verdicts, for final ones.
-    show_others
-        Whether the verdicts of other reviewers are shown.
     write_line
         Function that shows a line, such as the address with the token of this session.
 
@@ -419,7 +415,6 @@ def serve_review(
         blind=blind,
         reviewer=(get_user() if reviewer is None else reviewer).strip(),
         adjudicates=adjudicate,
-        shows_others=show_others,
     )
     past = session.history()  # an unreadable file is reported before anything is served
     check_writable(verdicts)

@@ -107,6 +107,9 @@ def test_swapping_the_models_flips_the_sign_and_order_does_not_matter(grids, wei
     assume(used.any())
     assert np.sum(there.weight**2) == pytest.approx(1)
     assert there.weight[used] @ there.z[used] == pytest.approx(there.z_meta)
+    printed = there.columns()
+    assert np.sum(printed["weight"][:-1]) == pytest.approx(1)
+    assert printed["weight"][:-1] @ np.where(used, there.difference, 0) == pytest.approx(printed["difference"][-1])
 
 
 @pytest.mark.long
@@ -181,7 +184,7 @@ def test_p_values_that_differ_from_those_of_compare_are_explained():
         alike = [float(row.interval().p_value[0]) for row in rows] == pytest.approx(columns["p_value"][:2].tolist())
         notes[method] = (columns["note"][-1], alike)
     for note, alike in notes.values():
-        assert ("differ from those of compare" in note) == (not alike)
+        assert ("without the two pseudo-questions of compare" in note) == (not alike)
     assert not notes[None][1]
     assert notes["t"][1]
     q_p = combine([compare(cells, "a", "b") for cells in each]).q_p

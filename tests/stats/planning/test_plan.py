@@ -291,11 +291,8 @@ def test_a_pilot_of_single_generations_plans_single_generations():
     assert conclusion in result.columns()["note"][0].split("; ")
     short = plan(noise, se=0.02, available=200)
     assert short.best is None
-    assert (
-        "one generation is not enough, with the upper 80 % limit of its variance: all 200 questions have se_assured"
-        in short.reason
-    )
-    assert "questions with 1 generation of each would do, the cheapest in calls" in short.reason
+    assert short.reason.startswith("one generation is not enough: with one of each, all 200 questions have ")
+    assert "questions with 1 generation of each would do, the cheapest in calls" in short.remedy
     assert plan(noise, budget=2000).best[:3] == (1000, 1, 1)
     with pytest.raises(InputError, match="drawn: there is no noise to plan with: one question in common"):
         plan(components_from_cells(cells_of([[1], [0]], 1), "a", "b"), se=0.1)
@@ -406,11 +403,14 @@ def test_why_there_is_no_design():
     noise = VarianceComponents(question=0.04, generation=0.16, benchmark="math")
     short = plan(noise, detect=0.02, available=500)
     assert short.best is None
-    assert short.reason.startswith("no number of generations is enough: all 500 questions have se 0.008944 without any")
+    even = (
+        "no number of generations is enough: even without any sampling noise, all 500 questions have a standard error"
+    )
+    assert short.reason == f"{even} of 0.008944, and the goal needs 0.007139"
     asked = se_for_detecting(0.02)
     # by hand: 2 N K is smallest for K = 1, where N = (.04 + .16) / .007139^2
     assert math.ceil(0.2 / asked**2) == 3925
-    assert "0.007139 is asked, 3925 questions with 1 generation of each would do, the cheapest in calls" in short.reason
+    assert short.remedy.startswith("3,925 questions with 1 generation of each would do, the cheapest in calls")
     assert set(short.n_questions) == {500}
     few = plan(noise, se=0.01, available=500, max_generations=2)
     assert few.reason == "it takes 16 generations of all 500 questions, 2 are allowed"
@@ -423,7 +423,7 @@ def test_why_there_is_no_design():
     assert set(none.n_questions) == {0}
     assert np.all(np.isnan(none.cost))
     assert none.columns()["note"][0].startswith("no number of questions is enough; ")
-    reason = plan(prompts, se=0.01, available=500).reason
+    reason = plan(prompts, se=0.01, available=500).remedy
     assert "no number of questions would do" in reason
     would_do = int(reason.split(", or ")[1].split()[0])
     assert noise.variance(500, 10_000) + 0.001 / would_do <= 1e-4 < noise.variance(500, 10_000) + 0.001 / (would_do - 1)
@@ -441,7 +441,7 @@ def test_the_advice_on_more_questions_is_the_cheapest_design(seed, claim):
     noise = components_from_cells(cells_of(rng.binomial(3, p), 3), "a", "b", claim=claim)
     cost = Cost(prompt_tokens=300, completion_tokens=100, generations_per_request=4)
     target = 0.8 * float(np.sqrt(noise.variance(min(60, noise.population), 50, assurance=0.8)))
-    reason = plan(noise, cost, se=target, available=60, max_generations=50).reason
+    reason = plan(noise, cost, se=target, available=60, max_generations=50).remedy
     prices = {}
     for K in range(1, 51):
         for N in range(61, int(min(noise.population, 4000)) + 1):
@@ -451,9 +451,10 @@ def test_the_advice_on_more_questions_is_the_cheapest_design(seed, claim):
     if not prices:
         assert "no number of questions would do" in reason
         return
-    N, K = (int(number) for number in re.search(r"asked, (\d+) questions with (\d+) generation", reason).groups())
+    reason = reason.replace(",", "")
+    N, K = (int(number) for number in re.search(r"^(\d+) questions with (\d+) generation", reason).groups())
     assert prices[N, K] == min(prices.values())
-    if fewest := re.search(r", or (\d+) with (\d+), the fewest with at most 50 generations", reason):
+    if fewest := re.search(r"; or (\d+) with (\d+) of each the fewest with at most 50 generations", reason):
         assert tuple(map(int, fewest.groups())) == min(prices)
     else:
         assert min(prices)[0] == N

@@ -34,8 +34,7 @@ _WITH_PSEUDO_QUESTIONS = frozenset({None, "adjusted-t"})
 
 #: Why p-values differ from those of `compare` with these methods.
 _OTHER_TEST = (
-    "p-values are of Student's t without pseudo-questions, and differ from those of compare, which has them: several "
-    "tests that are each a little careful would together be far too careful"
+    "p-values are of Student's t without the two pseudo-questions of compare: many careful tests would be too careful"
 )
 
 #: The row of the meta z.
@@ -115,7 +114,7 @@ class Combination(Result):
             se=np.append(self.se, self.se_meta),
             z=np.append(self.z, self.z_meta),
             p_value=np.append(_two_sided(self.z), self.p_meta),
-            weight=np.append(self.weight, np.nan),
+            weight=np.append(self.shares, np.nan),
             note=np.array([*self.remarks, self._agreement()], dtype=object),
         )
 
@@ -126,10 +125,17 @@ class Combination(Result):
         return 1 / float(np.sum(self.weight[used] / self.se[used])) if np.any(used) else math.nan
 
     @property
-    def difference_meta(self) -> float:
-        """Mean of the differences, each weighed by weight / SE: over `se_meta` it is the weighted sum of d / SE."""
+    def shares(self) -> FloatArray:
+        """Share of each benchmark's difference in `difference_meta`, as weight / SE: they sum to 1, 0 if left out."""
         used = self.weight > 0
-        return float(np.sum(self.weight[used] / self.se[used] * self.difference[used])) * self.se_meta
+        each = np.divide(self.weight, self.se, out=np.zeros(len(used)), where=used)
+        return each / max(float(np.sum(each)), np.finfo(float).tiny)
+
+    @property
+    def difference_meta(self) -> float:
+        """Mean of the differences, each weighed by its share: over `se_meta` it is the weighted sum of d / SE."""
+        used = self.weight > 0
+        return float(self.shares[used] @ self.difference[used]) if np.any(used) else math.nan
 
     def _agreement(self) -> str:
         """Return what the test of heterogeneity says about the benchmarks."""

@@ -146,16 +146,15 @@ class DesignSearch(NamedTuple):
             why = f"{no}: the noise of the prompt alone has {error} {remaining:.4g}, {target}"
             return f"{why}, which takes {needed:.0f} prompt variants or more"
         most = f"all {limits.available:g} questions"
-        K = _smallest_sufficient(lambda K: self._se(limits.available, K, limits.variants) <= self._tolerant_target)
-        if math.isfinite(K):
+        if math.isfinite(K := self._smallest_generations()):
             return f"it takes {K:.0f} generations of {most}, {limits.generations} are allowed{self.assurance_text}"
         # with infinitely many generations, where their noise can be separated from that of the questions
         remaining = self._se(limits.available, math.inf if noise.is_separable else 1, limits.variants)
-        no, alone = "no number of generations is enough", "without any prediction noise"
+        no = "no number of generations is enough: even without any sampling noise"
         if not noise.is_separable:
-            no, alone = "one generation is not enough", "with one generation of each"
-        no += self.assurance_text
-        return f"{no}: {most} have {error} {remaining:.4g} {alone}, {target}, {self._more_questions()}"
+            no = "one generation is not enough: with one of each"
+        limit = f" (its upper {self.assurance:.0%} limit)".replace("%", " %") if self.assured else ""
+        return f"{no}, {most} have a standard error of {remaining:.4g}{limit}, and the goal needs {self.target:.4g}"
 
     def limiting_reason(self, best: tuple[int, int, int]) -> str:
         """Return what more questions would give for the same budget; '' where their number does not limit it."""
@@ -173,18 +172,25 @@ class DesignSearch(NamedTuple):
         bought = f"{more[0]} questions{prompts} with {_count_generations(more[2])} of each, {error}"
         return f"{most:.0f} questions limit the plan{why}: {self._format_price(self.budget)} would buy {bought}"
 
-    def _more_questions(self) -> str:
-        """Return the cheapest design with more questions, and the one with the fewest, or that none would do."""
+    def more_questions(self) -> str:
+        """Return the cheapest design with more questions, and the one with the fewest, where generations do not help.
+
+        That none would do where it is so; '' where more generations would do, or the number of questions is no limit.
+        """
         limits = self.limits
+        if math.isnan(self.target) or math.isinf(limits.available):
+            return ""
+        if self._smallest_generations() < math.inf:
+            return ""
         if cheapest := self._replace(limits=limits._replace(available=self.components.population)).best():
             N, variants, K = cheapest
             prompts = f" in {variants} prompt variants" if variants > 1 else ""
-            text = f"{N} questions{prompts} with {_count_generations(K)} of each would do, {self.merit()}"
+            text = f"{N:,} questions{prompts} with {_count_generations(K)} of each would do, {self.merit()}"
             most_K = min(limits.generations, _MIN_LADDER)
             needed = self.questions(np.arange(1, most_K + 1), np.array(variants))
             if (fewest := int(np.min(needed, initial=N))) < N:
                 few_K = int(np.argmin(needed)) + 1
-                text += f", or {fewest} with {few_K}, the fewest with at most {most_K} generations"
+                text += f"; or {fewest:,} with {few_K} of each, the fewest with at most {most_K} generations"
             return text
         S = (
             _smallest_sufficient(lambda S: self._se(limits.available, limits.generations, S) <= self._tolerant_target)
@@ -193,6 +199,11 @@ class DesignSearch(NamedTuple):
         )
         prompts = f", or {S:.0f} prompt variants" if limits.variants < S < math.inf else ""
         return f"no number of questions would do with {_count_generations(limits.generations)} of each{prompts}"
+
+    def _smallest_generations(self) -> float:
+        """Return the fewest generations with which all questions reach the target; inf where none do."""
+        limits = self.limits
+        return _smallest_sufficient(lambda K: self._se(limits.available, K, limits.variants) <= self._tolerant_target)
 
     @property
     def _tolerant_target(self) -> float:

@@ -99,8 +99,9 @@ class StudyPlan(Result):
         Sums over all models that are paid; NaN where unknown.
     best
         The best design, which is also the first row; None where there is none.
-    reason, remarks
-        Note on the plan, such as the reason why there is no design, and on each row; '' if none.
+    reason, remedy, remarks
+        Note on the plan, such as the reason why there is no design; what would reach the goal where generations of
+        these questions do not; and a note on each row. '' if none.
     plain
         The best design for components without errors, which is the row below the best; None for known components.
     assurance, goal
@@ -131,6 +132,7 @@ class StudyPlan(Result):
     plain: StudyDesign | None = None
     assurance: float = 0.5
     goal: tuple[str, float] = ("", math.nan)
+    remedy: str = ""
 
     declared = (
         "benchmark=components.benchmark n_questions n_variants n_generations se se_low se_high se_assured "
@@ -140,7 +142,8 @@ class StudyPlan(Result):
     @property
     def _note(self) -> NDArray[np.object_]:
         """Notes on each design."""
-        return np.array([RowNotes(one, self.reason, self.components.note) for one in self.remarks], dtype=object)
+        shared = self.reason, self.remedy, self.components.note
+        return np.array([RowNotes(one, *shared) for one in self.remarks], dtype=object)
 
 
 def plan(
@@ -262,6 +265,7 @@ def plan(
         best=rows[0] if best else None,
         plain=rows[-1] if rows and search.assured else None,
         assurance=assurance if assurance is not None and search.assured else 0.5,
+        remedy="" if best else search.more_questions(),
         goal=next((name, value) for name, value in goal.items() if value is not None),
     )
 
