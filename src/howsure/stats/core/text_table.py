@@ -145,8 +145,10 @@ class _Table(NamedTuple):
         """Return the lines below the table, wrapped to `width` characters; a name and its value stay together."""
         joined = [text.replace(" ", _NO_BREAK) for text in self.constants]
         constants = [line.replace(_NO_BREAK, " ") for line in _wrap_line(", ".join(joined), width)] if joined else []
-        more = len(self.legend) - _MOST_NOTES
-        legend = self.legend[:_MOST_NOTES] + [f"and {more} more: --format wide"] * (more > 0)
+        legend, cut = self.legend[:_MOST_NOTES], self.legend[_MOST_NOTES:]
+        if cut:  # the marks of notes that are not printed are named
+            marks = " to ".join(dict.fromkeys(one.split()[0] for one in (cut[0], cut[-1]) if one.startswith("[")))
+            legend.append(f"and {len(cut)} more{f' ({marks})' if marks else ''}: --format wide")
         return constants + [line for text in legend for line in _wrap_line(text, width)]
 
 
