@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
@@ -265,6 +265,8 @@ def _draw_scores(right: FloatArray, worth: FloatArray, draws: int, rng: np.rando
 
     The law over prompts is a Beta distribution, or a mixture where so many scores are there and are not normal.
     """
+    from scipy import stats  # takes half a second
+
     if np.sum(worth > 0) < _FEWEST or stats.shapiro(right[worth > 0] / worth[worth > 0]).pvalue >= _LEVEL:
         nodes = make_beta_grid(right[None], (worth - right)[None], np.ones((1, len(right))), correlation=_CORRELATION)
         # the number of draws of each node is proportional to its probability

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from howsure.errors import InputError
 from howsure.stats.core.cells import FloatArray, IntArray
@@ -255,6 +255,8 @@ def _normality(z: FloatArray) -> FloatArray:
     for i, row in enumerate(z):
         finite = row[np.isfinite(row)]
         if len(finite) >= _FEWEST_TESTED and np.ptp(finite) > 0:
+            from scipy import stats  # takes half a second
+
             p[i] = stats.shapiro(finite).pvalue
     return p
 
