@@ -22,7 +22,7 @@ from howsure.notes import Note, warn
 from howsure.results.evaluations import to_cells, to_runs
 from howsure.rows.naming import is_running_number
 from howsure.safe_text import inflect_text
-from howsure.stats import borrowing, comparisons
+from howsure.stats import comparisons
 from howsure.stats import repeats as run_statistics
 from howsure.stats import scores as score_statistics
 from howsure.stats.comparisons import Comparison
@@ -182,6 +182,8 @@ def score(
             f"missing is {missing!r} with borrow",
             remedy="leave one out: borrowing predicts the answers that are missing",
         )
+    from howsure.stats import borrowing
+
     reference = to_cells(borrow)
     return _for_each(
         to_cells(data),
@@ -300,6 +302,8 @@ def compare(
             facts = {"a": a, "b": b, "names": list_first(undecided)}
             warn(Note("undecided-by-unparsed", benchmarks=tuple(undecided), facts=facts), stacklevel=2)
         return compared
+    from howsure.stats import borrowing
+
     references = to_cells(borrow)
 
     def compare_borrowed(cells: Cells) -> Result:

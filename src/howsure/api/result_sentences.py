@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,11 @@ from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, make_columns
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.planning import StudyPlan, components_from_cube
-from howsure.stats.prompts import VariantSummary
 from howsure.stats.scores import score
+
+if TYPE_CHECKING:
+    from howsure.stats.planning import StudyPlan
+    from howsure.stats.prompts import VariantSummary
 
 Row: TypeAlias = dict[str, Any]
 #: Sentences on the rows of one benchmark.
@@ -61,7 +63,7 @@ def describe_result(result: Result) -> Description | None:
     'a is better than b on sums: +0.80 (95 % interval 0.49 to 0.96, p < .001)'
     """
     parts = result.parts if isinstance(result, Results) else (result,)
-    plans = tuple(replace(part, remedy="") for part in parts if isinstance(part, StudyPlan))  # a sentence says it
+    plans = tuple(replace(cast("StudyPlan", one), remedy="") for one in parts if _is(one, "StudyPlan"))  # said above it
     columns = (Results(plans) if plans else result).to_columns()
     kind = next((kind for kind in _KINDS if kind[0] <= columns.keys()), None)
     if kind is None or not len(result):
@@ -83,8 +85,8 @@ def describe_result(result: Result) -> Description | None:
             tables.append(_tabulate_pairs(columns))
         else:
             below.append("--format wide prints all pairs, with intervals that cover all differences at once.")
-    elif summaries := [part for part in parts if isinstance(part, VariantSummary)]:
-        prompts = tabulate_prompts(summaries)
+    elif _is(parts[0], "VariantSummary"):
+        prompts = tabulate_prompts(cast("Sequence[VariantSummary]", parts))
         tables = [_choose(columns, chosen), _choose(prompts, " ".join(prompts))]
     elif len(result) == 1 and say is say_comparison:
         above += _draw_difference(result[0])
@@ -105,6 +107,11 @@ def draw_result(result: Result) -> object:
         remedy = "howsure.figures draws the results themselves: figures.scores(data), figures.forest(data), ..."
         raise InputError(f"{type(part).__name__} has no chart of its own", where="plot", remedy=remedy)
     return getattr(figures, chosen)(result)
+
+
+def _is(part: Result, name: str) -> bool:
+    """Return whether a result is of a class, without the import of its module."""
+    return type(part).__name__ == name
 
 
 def _choose(columns: Columns, chosen: str) -> Columns:
@@ -362,9 +369,10 @@ def say_ranking(_part: Result, rows: Sequence[Row]) -> Sentences:
         yield f"{len(first)} of {len(ranked)} models may be the best on {on}: {join_names(first, 3)}"
 
 
-def say_variants(part: Result, rows: Sequence[Row]) -> Sentences:
+def say_variants(part: VariantSummary, rows: Sequence[Row]) -> Sentences:
     """Say how far the prompts of each model are apart, and what one prompt in place of all would cost."""
-    assert isinstance(part, VariantSummary)
+    from howsure.stats.planning import components_from_cube
+
     for i, row in enumerate(rows):
         scores = part.moments.scores[i]
         drawn = scores[~np.isnan(scores)]
@@ -419,7 +427,7 @@ def say_attempts(_part: Result, rows: Sequence[Row]) -> Sentences:
             yield f"{model}, {of}: {', '.join(shares)}"
 
 
-def _say_plan(part: Any, rows: Sequence[Row]) -> Sentences:
+def _say_plan(part: StudyPlan, rows: Sequence[Row]) -> Sentences:
     """Say which design is the best, what it finds, and what it takes."""
     design = part.best
     on = f" of {rows[0]['benchmark']}" if rows[0]["benchmark"] not in {"", "assumed"} else ""
