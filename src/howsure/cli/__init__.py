@@ -172,5 +172,6 @@ for command in (
     file_commands.report,
     file_commands.review,
     setup_commands.explain,
+    setup_commands.mcp,
 ):
     cli.add_command(command)

@@ -106,6 +106,18 @@ def _ask(question: str, default: str) -> str:
 
 
 @click.command()
+def mcp() -> None:
+    """Serve the commands that read results to an assistant (MCP).
+
+    For a client of the Model Context Protocol, which starts it: {"command": "howsure", "args": ["mcp"]}. Its tools are
+    score, compare, rank, plan, preview and the other commands that only read; none samples or writes.
+    """
+    from howsure.extras.mcp_server import serve
+
+    serve()
+
+
+@click.command()
 @click.argument("columns", nargs=-1, metavar="[COLUMN|TERM|CODE]...")
 @add_format
 def explain(columns: Sequence[str], form: OutputFormat) -> None:
