@@ -22,7 +22,7 @@ def _run(folder, step, **inputs):
     values = {name: str(about.get("default", "")) for name, about in ACTION["inputs"].items()} | inputs
     environment = dict(os.environ, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     for name, value in step["env"].items():
-        key = value.removeprefix("${{ inputs.").removesuffix(" }}")
+        key = value.removeprefix("${{ ").removeprefix("inputs.").removesuffix(" }}")
         environment[name] = values[key]
     files = {name: folder / f"{name}.txt" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for name, path in files.items():
@@ -150,3 +150,24 @@ def test_another_version_of_the_experiment_or_its_questions_needs_another_baseli
     assert len(set(keys)) == 3
     assert find_key("evaluation.yaml") not in {*keys, None}
     assert find_key("evaluation.yaml missing.jsonl") is None
+
+
+def test_the_text_becomes_a_comment_of_the_pull_request(gate, tmp_path):
+    """`gh` writes what it is given to a file; without the text of the gate it is not called."""
+    step = next(step for step in ACTION["runs"]["steps"] if "gh pr comment" in step["run"])
+    assert "inputs.comment != ''" in step["if"]
+    gh = tmp_path / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text('#!/bin/sh\nprintf "%s\\n" "$GH_TOKEN" "$@" > called\n')
+    gh.chmod(0o755)
+    where = {"comment": "secret", "github.event.pull_request.html_url": "https://example.com/pull/7"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{gh.parent}:{os.environ['PATH']}")
+        assert _run(tmp_path, step, **where)[0] == 0
+        assert not (tmp_path / "called").exists()
+        gate(baseline="base.csv", candidate="worse.csv")
+        assert _run(tmp_path, step, **where)[0] == 0
+    token, *arguments = (tmp_path / "called").read_text().splitlines()
+    assert token == "secret"
+    assert arguments[:3] == ["pr", "comment", "https://example.com/pull/7"]
+    assert arguments[-1] == "howsure-gate.md"

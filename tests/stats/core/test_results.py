@@ -1,5 +1,7 @@
 """Results: rows, columns, other levels, and the table in a notebook as HTML that a parser reads back."""
 
+import math
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 import howsure as hs
 from howsure import Cells
-from howsure.errors import UnknownNameError
+from howsure.errors import InputError, UnknownNameError
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.results import Result, Results, format_html, format_table
 from howsure.stats.scores import score
@@ -154,3 +156,17 @@ def test_an_attribute_that_is_no_column_suggests_one_or_names_the_frame():
         _ = results.scroe
     with pytest.raises(AttributeError, match=r"'to_pandas'; to_frame\(\) makes a frame"):
         results.to_pandas()
+
+
+def test_numbers_become_metrics_by_names_that_trackers_take():
+    scores = [[[1]] * 8 + [[0]] * 2, [[0]] * 10]
+    cells = hs.Cells.from_scores("sums", ["lab/a:1", "b"], [f"q{i}" for i in range(10)], scores)
+    metrics = hs.score(cells).to_metrics()
+    assert metrics["sums/lab/a_1/score"] == 0.8
+    assert metrics["sums/b/score"] == 0
+    assert all(re.fullmatch(r"[\w\-. /]+", name) and math.isfinite(value) for name, value in metrics.items())
+    assert "sums/b/level" not in metrics
+    compared = hs.compare(cells, "lab/a:1", "b").to_metrics()
+    assert compared["sums/lab/a_1/b/difference"] == 0.8
+    with pytest.raises(InputError, match="to_frame"):
+        hs.questions(cells).to_metrics()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -53,6 +54,10 @@ RowPlaces = Sequence[NDArray[Any]]
 
 Row = dict[str, Any]
 """One row of a result: values by column name."""
+
+
+#: Columns that tell rows apart, in the names of metrics.
+_ROW_NAMES = ("benchmark", "model", "model_a", "model_b", "checkpoint", "measure", "k")
 
 
 def make_columns(n_rows: int, /, **columns: object) -> Columns:
@@ -305,6 +310,33 @@ class Result:
         described = self._describe()
         comments = [f"% {line}" for line in (*self._list_sentences(), *described.below)]
         return "\n".join([*comments, format_markup(described.exported, "latex")])
+
+    def to_metrics(self) -> dict[str, float]:
+        """Return the numbers by names such as ``math/qwen/score``, for ``mlflow.log_metrics`` or ``wandb.log``.
+
+        Raises
+        ------
+        InputError
+            If two rows have the same names, as those of single questions have.
+
+        Examples
+        --------
+        >>> import howsure as hs
+        >>> cells = hs.Cells.from_scores("sums", ["a"], ["p", "q"], [[[1, 0], [1, 1]]])
+        >>> hs.score(cells).to_metrics()["sums/a/score"]
+        0.75
+        """
+        metrics: dict[str, float] = {}
+        for row in self.to_dicts():
+            names = [str(row[name]) for name in _ROW_NAMES if name in row and row[name] != ""]
+            path = "/".join(re.sub(r"[^\w\-. /]", "_", name) for name in names)
+            numbers = {f"{path}/{name}": value for name, value in row.items() if name not in (*_ROW_NAMES, "level")}
+            own = {name: float(value) for name, value in numbers.items() if isinstance(value, (int, float))}
+            if own.keys() & metrics.keys():
+                remedy = "log a table in place of metrics: to_frame()"
+                raise InputError(f"two rows have the names {path!r}", where="to_metrics", remedy=remedy)
+            metrics |= own
+        return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def plot(self) -> object:
         """Return the chart of `howsure.figures` that belongs to this result; raise InputError where there is none."""
