@@ -98,7 +98,7 @@ def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     shown = {line.split()[0]: line for line in out.splitlines() if line[:4] in {"wild", "calm", "same"}}
     assert set(shown) == {"calm", "same", "wild"}
     words = " ".join(out.split())
-    assert "n_star is not reached below the number of reference variants" in words
+    assert "no smaller number of these variants is enough" in words
     assert "what is the prompt's and what is the questions' cannot be separated" in words
     calm, same, wild = rows("variants", wide, "--shape", "variants")
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 2, 2, None)

@@ -303,7 +303,7 @@ def check_sentences(page, x, computed, static, *, at_least=2):
         else:
             if not any(re.fullmatch(pattern, sentence) for pattern in static):
                 unknown.append(sentence)
-    assert unknown == []
+    assert unknown == [], unknown
     assert n_computed >= at_least
 
 

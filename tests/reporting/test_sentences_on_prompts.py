@@ -935,7 +935,7 @@ COMPUTED = [
         check_models,
     ),
     (
-        r"((?:(?:Ada|Bob|Cleo|Dan)(?:, | and )?)+|\d+ of \d+ pairs in the table): (?:n\*|the |too few|two variants|epsilon|no two|noise|dimension|drawn) ?.*\.",
+        r"((?:(?:Ada|Bob|Cleo|Dan)(?:, | and )?)+|\d+ of \d+ pairs in the table): (?:n\*|the |too few|two variants|epsilon|no two|no smaller|for the whole|noise|dimension|drawn) ?.*\.",
         check_models,
     ),
     (

@@ -43,6 +43,11 @@ _GOALS = {
     "se": "have a standard error of {:g}",
     "budget": "be bought for {:g}",
 }
+#: What the claims of means over prompts are about.
+_PROMPT_CLAIMS = {
+    "new-questions-and-variants": "the mean over new prompts and new questions like these",
+    "new-variants": "the mean over new prompts like these, on these very questions",
+}
 #: Columns of which a table says nothing where all rows have one value.
 _UNLESS_VARIED = {"benchmark", "score_bound", "n_missing", "n_variants", "tokens", "cost"}
 #: Most benchmarks that sentences are about, most sentences on each, and most models whose pairs are printed.
@@ -492,9 +497,11 @@ def _describe_claim(columns: Columns) -> Iterator[str]:
     levels, claims, methods = (_list_values(columns, name) for name in ("level", "claim", "method"))
     if "low" not in columns or not levels:
         return
-    kind = "prediction intervals" if "n_future" in columns else "intervals"
+    kind, texts = "intervals", {**CLAIM_TEXTS, **_PROMPT_CLAIMS}
+    if "n_future" in columns:
+        kind, claims = "prediction intervals", ["the mean of further runs on these very questions"]
     text = f"{' and '.join(f'{100 * one:g} %' for one in levels)} {kind}"
-    text += "".join(f" for {CLAIM_TEXTS.get(claim, claim)}" for claim in claims[:1])
+    text += "".join(f" for {texts.get(claim, claim)}" for claim in claims[:1])
     if methods:
         text += f" ({', '.join(map(str, methods))})"
     if "p_holm" in columns and "model_a" in columns:
@@ -528,6 +535,7 @@ _COMBINED = "benchmark difference se z p_value weight note"
 _CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
 _DESIGNS = "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note"
+_QUESTIONS = "benchmark model question n_solved score difficulty tau p_value note"
 _LABEL_ERRORS = "benchmark question target answer p_correct evidence suspected_by p_wrong_max note"
 #: Columns by which a result is known, what is said of it, and the columns of its table, the first that fits.
 _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], ...] = (
@@ -543,7 +551,7 @@ _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], .
     ({"se_assured", "calls"}, _say_plan, _DESIGNS),
     ({"suspected_by", "evidence"}, say_audit, _LABEL_ERRORS),
     ({"suspected_by", "question"}, say_audit, ""),
-    ({"difficulty", "tau"}, say_questions, ""),
+    ({"difficulty", "tau"}, say_questions, _QUESTIONS),
     ({"model", "score", "low", "high", "n_missing"}, say_scores, _SCORES),
     ({"model", "score", "low", "high", "judge_score"}, say_scores, _SCORES),
 )

@@ -109,7 +109,7 @@ def test_the_note_has_what_is_said_of_either_moment_once():
     table = np.array([[0.5, 0.52, 0.55, 0.58, 0.6, 0.62]])
     found = summarize_variants(Cube.from_means("demo", ["a"], [f"v{i}" for i in range(6)], table), epsilon=0.02)
     of_mean, of_variance = (set(note.split("; ")) for note in found.sample_size.note[0])
-    assert of_mean - of_variance == {"the space needs more variants than were drawn"}
+    assert of_mean - of_variance == {"for the whole space more variants are needed than were drawn"}
     assert len(of_variance - of_mean) == 1
     parts = found["note"][0].split("; ")
     assert of_mean | of_variance < set(parts)

@@ -113,7 +113,7 @@ def test_variants_that_do_not_matter_need_one_and_a_variance_two():
     assert flat == "no two variants differ in score, which is no certainty: no interval"
     assert unknown == "n_star_space_corrected is unknown: what questions add to the noise of each score is not known"
     assert np.isnan(columns["low"]).tolist() == [True, True, False, True]  # 0 and 1: no variance of the variance
-    assert "n_star is not reached below" in columns["note"][2] or "biased low" in columns["note"][2]
+    assert "no smaller number of these variants" in columns["note"][2] or "biased low" in columns["note"][2]
 
 
 def test_not_reached_is_said():
@@ -121,8 +121,8 @@ def test_not_reached_is_said():
     result = required_variants(("wild",), [[0.1, 0.9, 0.4]])
     assert result.n_star[0, 0] == 3
     assert not result.reached[0, 0]
-    assert "not reached" in result.note[0, 0]
-    assert "the space needs more" in result.note[0, 0]
+    assert "no smaller number" in result.note[0, 0]
+    assert "for the whole space more" in result.note[0, 0]
 
 
 def test_the_interval_of_what_the_space_needs():
@@ -224,8 +224,8 @@ def test_a_curve_that_leaves_the_band_again_is_not_sufficient_before():
     # two values: variance 0 (deviation .0475, near) or .25 with probability 2/20 = .1 > .05: far, so n = 1 was no answer
     assert size.n_star[0, 1] > 2
     assert size.exceeds_variance.tolist() == [True]
-    assert "epsilon is not below the variance itself" in size.columns()["note"][1]
-    assert "epsilon is not below" not in size.columns()["note"][0]
+    assert "epsilon is as large as the variance" in size.columns()["note"][1]
+    assert "epsilon is as large" not in size.columns()["note"][0]
 
 
 def test_a_model_with_one_variant_does_not_end_the_search():

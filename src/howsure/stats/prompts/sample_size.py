@@ -208,13 +208,11 @@ class SampleSize(Result):
         flat = some & (self.moment[:, 1:] <= _ROUNDING**2 * self.moment[:, :1] ** 2)
         vague = some & ~flat & np.column_stack([np.zeros(len(self.scores), bool), self.exceeds_variance])
         reasons = {
-            "epsilon is not below the variance itself: n_star of the variance says nothing": vague,
+            "epsilon is as large as the variance: n_star of the variance says nothing": vague,
             "fewer than two variants have a score over all questions: how many are enough is unknown": ~some,
-            "n_star is not reached below the number of reference variants, where it is so by construction": some
-            & ~self.reached
-            & (self.n_star > 1),
+            "no smaller number of these variants is enough (n_star)": some & ~self.reached & (self.n_star > 1),
             "n_star is biased low: it is not far below the reference variants": near,
-            "the space needs more variants than were drawn": beyond,
+            "for the whole space more variants are needed than were drawn": beyond,
             "no two variants differ in score, which is no certainty: no interval": flat,
             "two variants say nothing of how the variance varies": some & np.isnan(self.n_star_space),
             "n_star_space_corrected is unknown: what questions add to the noise of each score is not known": some
