@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.reporting.formatting import format_count, join_names
 from howsure.safe_text import escape_control_characters
-from howsure.stats.comparisons.pairs import POWER, Pairs
+from howsure.stats.comparisons.pairs import POWER, Comparison, Pairs
+from howsure.stats.comparisons.ranking import fit_common_scores
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, make_columns
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.scores import score
+from howsure.stats.scores import fill_missing, score
 
 if TYPE_CHECKING:
+    from howsure.stats.core.cells import Cells
     from howsure.stats.planning import StudyPlan
     from howsure.stats.prompts import VariantSummary
 
@@ -39,8 +41,8 @@ _OFTEN = f"{100 * POWER:g} % of cases"
 #: What each goal of a plan asks of a design.
 _GOALS = {
     "detect": f"find a difference of {{:g}} in {_OFTEN}",
-    "width": "have an interval {:g} wide",
-    "se": "have a standard error of {:g}",
+    "width": "give an interval of {} that is at most {:g} wide",
+    "se": "give a standard error of {} of at most {:g}",
     "budget": "be bought for {:g}",
 }
 #: What the claims of means over prompts are about.
@@ -210,7 +212,29 @@ def _p(p: float) -> str:
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
 
 
-def say_comparison(_part: Result, rows: Sequence[Row]) -> Sentences:
+def _say_missing(cells: Cells) -> Sentences:
+    """Say how many generations of each model are missing, and whether they could turn the order of the first two."""
+    if cells.failed is None or not cells.failed.any():
+        return
+    missing, n = cells.failed.sum(axis=1), cells.n.sum(axis=1)
+    rows = [i for i in np.argsort(-missing, kind="stable").tolist() if missing[i]][:2]
+    shares = [f"{missing[i]:,} of {n[i] + missing[i]:,} answers of {cells.models[i]}" for i in rows]
+    text = f"{' and '.join(shares)} are missing and left out"
+    if cells.unit and len(cells.models) == 2:
+        scores = [score(each).score for each in (cells, fill_missing(cells, 0.0))]
+        if np.sign(np.diff(scores[0])) != np.sign(np.diff(scores[1])):
+            text += f"; counted as wrong, {cells.models[int(np.argmax(scores[1]))]} would be ahead"
+    yield f"{text} (howsure score --missing bounds)"
+
+
+def say_comparison(part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say which of two models is better, by how much, and whether the data show it."""
+    yield from _say_difference(rows)
+    if isinstance(part, Comparison):
+        yield from _say_missing(part.cells.select(list(dict.fromkeys((rows[0]["model_a"], rows[0]["model_b"])))))
+
+
+def _say_difference(rows: Sequence[Row]) -> Sentences:
     """Say which of two models is better, by how much, and whether the data show it."""
     for row in rows:
         a, b, on = row["model_a"], row["model_b"], row["benchmark"]
@@ -244,32 +268,48 @@ def _say_together(_part: Result, rows: Sequence[Row]) -> Sentences:
     if used < 2 or math.isnan(p):
         yield f"no test of {a} and {b} on several benchmarks together is possible"
         return
+    shown = [one for one in parts if one["p_value"] < 0.05 / len(parts) and one["weight"] > 0]
+    better: dict[str, list[str]] = {}
+    for one in shown:
+        where = f"{one['benchmark']} ({_number(abs(one['difference']), sign=True)})"
+        better.setdefault(a if one["difference"] > 0 else b, []).append(where)
+    if len(better) == 2:
+        clauses = [f"{model} is better on {join_names(on_these, 3)}" for model, on_these in better.items()]
+        yield f"no model is better on all benchmarks: {', and '.join(clauses)}"
     a, b = (b, a) if difference < 0 else (a, b)
     mean = f"{_number(abs(difference), 4 * row['se'])} (standard error {_number(row['se'], 4 * row['se'])}, {_p(p)})"
     if p < 0.05 and difference:
         yield f"{a} is better than {b} {on}: by {mean} in the weighted mean"
     else:
-        yield f"{a} and {b} cannot be told apart {on}: the weighted mean of the differences is {mean}"
+        ahead = (
+            f"{a} is ahead in the weighted mean by"
+            if abs(difference) > 1e-12
+            else "the weighted mean of the differences is"
+        )
+        yield f"{a} and {b} cannot be told apart {on}: {ahead} {mean}"
 
 
 def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
     """Say which models may be the best, and how many questions would separate the first two."""
     assert isinstance(part, Pairs)
-    order, _ = _group(part)
-    scores = score(part.cells, claim=part.claim).score.tolist()
+    order, _, common = _group(part)
+    scores = score(part.cells, claim=part.claim).score
     names = [part.models[i] for i in order]
     if len(names) < 2:
         yield f"{'only one' if names else 'no'} model has a score on {part.benchmark}"
         return
     first, on = names[0], part.benchmark
+    highest = part.models[int(np.nanargmax(scores))]
+    if highest != first and scores[order[0]] < np.nanmax(scores) - 1e-12:
+        yield f"{highest} has the highest score on {on}, on questions of its own: the order is by common questions"
     sign = np.where(part.verdict == "distinguishable", np.sign(part.difference), 0.0)
     beside = np.zeros((len(part.models),) * 2)  # 1 where the model of the row is better
     beside[part.a, part.b], beside[part.b, part.a] = sign, -sign
     alike, ahead = ([part.models[i] for i in order[1:] if beside[order[0], i] == which] for which in (0, -1))
-    if ahead:  # its own questions were easier
-        yield f"{first} has the highest score on {on}, but on common questions {join_names(ahead)} did better"
+    if ahead:
+        yield f"{first} is first on {on} over all models, but {join_names(ahead)} did better on questions in common"
     elif alike:
-        tied = [part.models[i] for i in order if math.isclose(scores[i], scores[order[0]], abs_tol=1e-12)]
+        tied = [part.models[i] for i in order if math.isclose(common[i], common[order[0]], abs_tol=1e-12)]
         is_first = f"{join_names(tied)} share the first place" if len(tied) > 1 else f"{first} is first"
         rest = [model for model in alike if model not in tied]
         it = "it" if len(tied) == 1 else "them"
@@ -285,22 +325,26 @@ def say_pairs(part: Result, _rows: Sequence[Row]) -> Sentences:
         yield f"about {needed:,.0f} questions would separate the first two{alone} in {_OFTEN}, {condition}"
 
 
-def _group(part: Pairs) -> tuple[list[int], list[str]]:
-    """Return the models with a score, the best first, and the letters of each."""
-    scores = score(part.cells, claim=part.claim)
-    order = [int(i) for i in np.argsort(-np.nan_to_num(scores.score, nan=-np.inf), kind="stable")]
-    order = [i for i in order if not math.isnan(scores.score[i])]
+def _group(part: Pairs) -> tuple[list[int], list[str], NDArray[np.float64]]:
+    """Return the models with a score, the best on common questions first, the letters of each, and what decides."""
+    scores = score(part.cells, claim=part.claim).score
+    answered = part.cells.answered[~np.isnan(scores)]
+    if not np.all(answered == answered[:1]):  # of models that answered other questions, those in common decide
+        common = fit_common_scores(part.cells)[0]
+        scores = np.where(np.isnan(common), scores - 2 * np.nanmax(np.abs(scores)) - 1, common)
+    order = [int(i) for i in np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")]
+    order = [i for i in order if not math.isnan(scores[i])]
     place = {model: i for i, model in enumerate(order)}
     differs = part.verdict == "distinguishable"
     pairs = zip(part.a[differs].tolist(), part.b[differs].tolist(), strict=True)
-    return order, group_by_letters(len(order), [(place[a], place[b]) for a, b in pairs])
+    return order, group_by_letters(len(order), [(place[a], place[b]) for a, b in pairs]), scores
 
 
 def _tabulate_groups(compared: Sequence[Pairs]) -> Columns:
     """Return the models of each benchmark with the letters of their groups and the intervals of their scores."""
     tables = []
     for part in compared:
-        order, letters = _group(part)
+        order, letters, _ = _group(part)
         columns = score(part.cells, claim=part.claim, level=part.level).columns()
         of = {name: i for i, name in enumerate(columns["model"].tolist())}
         rows = [of[part.models[i]] for i in order]
@@ -395,17 +439,20 @@ def say_variants(part: VariantSummary, rows: Sequence[Row]) -> Sentences:
             one, every = (math.sqrt(float(pilot.variance(N, K, S))) for S in (1, len(drawn)))
             if math.isfinite(one + every):
                 count = len(drawn)
-                yield f"with one such prompt instead of {count} the error would be {_number(one)}, not {_number(every)}"
+                yield (
+                    f"the mean over {count} prompts has a standard error of {_number(every)}; one prompt alone would "
+                    f"have {_number(one)}"
+                )
 
 
 def say_repeats(_part: Result, rows: Sequence[Row]) -> Sentences:
     """Say where the mean of future runs will be, and whether the runs drifted."""
     adjusted = holm([row["drift_p"] for row in rows]).tolist()
-    over = f", Holm over {len(rows)} models" if len(rows) > 1 else ""
+    over = f" (Holm over {len(rows)} models)" if len(rows) > 1 else ""
     for row, drift in zip(rows, adjusted, strict=True):
         n = row["n_future"]
         runs = "of further runs without end" if math.isinf(n) else f"of {format_count(int(n), 'further run')}"
-        words = {True: f"the runs drifted ({_p(drift)}{over})", False: f"no drift is seen ({_p(drift)}{over})"}
+        words = {True: f"the runs drifted{over}", False: f"no drift is seen{over}"}
         tail = "" if math.isnan(drift) else f"; {words[drift < 1 - row['level']]}"
         if math.isnan(row["low"]):
             yield f"{row['model']} on {row['benchmark']}: {format_count(row['n_runs'], 'run')} cannot predict others"
@@ -422,6 +469,11 @@ def say_attempts(_part: Result, rows: Sequence[Row]) -> Sentences:
     for model, own in groupby(rows, lambda row: str(row["model"])):
         of_model = list(own)
         k = max(row["k"] for row in of_model)
+        if k == 1:
+            width = of_model[0]["high"] - of_model[0]["low"]
+            text = f"{_number(of_model[0]['score'], width)} ({_limits(of_model[0], of_model[0]['level'])})"
+            yield f"{model} has one attempt at each question of {of_model[0]['benchmark']}, and scores {text}"
+            continue
         shares = [
             f"{words[row['measure']]} on {100 * row['score']:.1f} %"
             for row in of_model
@@ -433,15 +485,16 @@ def say_attempts(_part: Result, rows: Sequence[Row]) -> Sentences:
 
 
 def _say_plan(part: StudyPlan, rows: Sequence[Row]) -> Sentences:
-    """Say which design is the best, what it finds, and what it takes."""
-    design = part.best
+    """Say which design is the best, whether it reaches the goal, and what it takes."""
+    design, (name, value) = part.best, part.goal
+    of = "the difference" if part.components.models == 2 else "the score"
+    goal = _GOALS.get(name, "{:g}").format(*([of] if name in {"se", "width"} else []), value)
     on = f" of {rows[0]['benchmark']}" if rows[0]["benchmark"] not in {"", "assumed"} else ""
     if design is None:
-        name, value = part.goal
-        goal = _GOALS.get(name, "{:g}").format(value)
-        n = max(row["n_questions"] for row in rows)
+        questions, prompts = (max(row[column] for row in rows) for column in ("n_questions", "n_variants"))
+        by = f" x {format_count(prompts, 'prompt')}" if prompts > 1 else ""
         if part.reason.startswith("no number of generations"):
-            yield f"{format_count(n, 'question')}{on} cannot {goal}, however often they are answered"
+            yield f"{format_count(questions, 'question')}{on}{by} cannot {goal}, however often they are answered"
             if part.remedy:
                 yield part.remedy
         else:
@@ -449,10 +502,11 @@ def _say_plan(part: StudyPlan, rows: Sequence[Row]) -> Sentences:
         return
     by = f" x {format_count(design.n_variants, 'prompt')}" if design.n_variants > 1 else ""
     what = f"{format_count(design.n_questions, 'question')}{by} x {format_count(design.n_generations, 'generation')}"
-    finds = f"have a standard error of {_number(design.se_assured)} at most"
-    if part.components.models == 2 and math.isfinite(design.detectable):
-        finds = f"find a difference of {_number(design.detectable)} in {_OFTEN}"
-    yield f"{what} ({design.calls:,} calls{on}) {finds}"
+    if name == "budget":
+        goal = f"give a standard error of {of} of {_number(design.se_assured)}"
+        if part.components.models == 2 and math.isfinite(design.detectable):
+            goal = f"find a difference of {_number(design.detectable)} in {_OFTEN}"
+    yield f"{what} ({design.calls:,} calls) {goal}"
 
 
 def say_audit(_part: Result, rows: Sequence[Row]) -> Sentences:
@@ -495,9 +549,12 @@ def say_curve(_part: Result, rows: Sequence[Row]) -> Sentences:
 def _describe_claim(columns: Columns) -> Iterator[str]:
     """Yield the line that names the level, the claim and the method of the intervals."""
     levels, claims, methods = (_list_values(columns, name) for name in ("level", "claim", "method"))
-    if "low" not in columns or not levels:
+    limits = next((columns[name] for name in ("low", "rank_low") if name in columns), ())
+    if not levels or not np.any(np.isfinite(limits)):
         return
-    kind, texts = "intervals", {**CLAIM_TEXTS, **_PROMPT_CLAIMS}
+    kind, texts = "intervals", {**{str(name): text for name, text in CLAIM_TEXTS.items()}, **_PROMPT_CLAIMS}
+    if "rank_low" in columns:
+        kind = "ranges of ranks"
     if "n_future" in columns:
         kind, claims = "prediction intervals", ["the mean of further runs on these very questions"]
     text = f"{' and '.join(f'{100 * one:g} %' for one in levels)} {kind}"
@@ -505,7 +562,10 @@ def _describe_claim(columns: Columns) -> Iterator[str]:
     if methods:
         text += f" ({', '.join(map(str, methods))})"
     if "p_holm" in columns and "model_a" in columns:
-        text += ". Models with a common letter cannot be told apart (all pairs, Holm)"
+        text += (
+            ". Models with a common letter cannot be told apart (all pairs, Holm); low_all and high_all hold for all "
+            "pairs at once, and are a little wider than these tests"
+        )
     yield f"{text}."
 
 
@@ -531,7 +591,7 @@ _SCORES = (
 )
 #: Columns of a table of differences.
 _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
-_COMBINED = "benchmark difference se z p_value weight note"
+_COMBINED = "benchmark model_a model_b difference se z p_value weight note"
 _CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
 _DESIGNS = "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note"

@@ -22,6 +22,8 @@ __all__ = ["LADDER", "DesignLimits", "DesignSearch"]
 #: Numbers of generations and variants of the rows beside the best: up to the best, and at least up to `_MIN_LADDER`.
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _MIN_LADDER = 50
+#: Most prompt variants of a design that is searched beyond those allowed.
+_MOST_TRIED = 200
 #: Number of questions that stands for infinitely many: only the noise of the prompt remains.
 _UNLIMITED = 2.0**60
 
@@ -192,13 +194,16 @@ class DesignSearch(NamedTuple):
                 few_K = int(np.argmin(needed)) + 1
                 text += f"; or {fewest:,} with {few_K} of each, the fewest with at most {most_K} generations"
             return text
-        S = (
-            _smallest_sufficient(lambda S: self._se(limits.available, limits.generations, S) <= self._tolerant_target)
-            if self.components.has_variants
-            else math.inf
-        )
-        prompts = f", or {S:.0f} prompt variants" if limits.variants < S < math.inf else ""
-        return f"no number of questions would do with {_count_generations(limits.generations)} of each{prompts}"
+        none = f"no number of questions would do with {_count_generations(limits.generations)} of each"
+        if not self.components.has_variants:
+            return none
+        most = min(self.components.population, _UNLIMITED)
+        S = _smallest_sufficient(lambda S: self._se(most, limits.generations, S) <= self._tolerant_target)
+        wider = limits._replace(available=self.components.population, variants=int(2 * min(S, _MOST_TRIED)))
+        if limits.variants < S <= _MOST_TRIED and (more := self._replace(limits=wider).best()):
+            each = f"{_count_generations(more[2])} of each"
+            return f"{more[0]:,} questions in {more[1]} prompt variants with {each} would do"
+        return f"{none}, nor fewer than {S:.0f} prompt variants" if limits.variants < S < math.inf else none
 
     def _smallest_generations(self) -> float:
         """Return the fewest generations with which all questions reach the target; inf where none do."""
