@@ -11,6 +11,7 @@ from helpers.scored_runs import response, run_of
 
 import howsure as hs
 from howsure.api.result_sentences import describe_result
+from howsure.errors import InputError
 from howsure.stats.core.multiplicity import group_by_letters
 
 CLAIMS_ONE = ("better", "best")
@@ -283,3 +284,14 @@ def test_failed_generations_are_counted_beside_a_difference():
     cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(40)], [whole, broken])
     assert "counted as wrong, a would be ahead" in say(hs.compare(cells, "a", "b"))
     assert "missing" not in say(hs.compare(cells_of({"a": 0.2, "b": 0.4}), "a", "b"))
+
+
+def test_two_models_need_no_names():
+    cells = cells_of({"low": 0.2, "high": 0.8})
+    assert str(hs.compare(cells)) == str(hs.compare(cells, "low", "high"))
+    assert hs.compare(cells, "high")["model_b"].tolist() == ["low"]
+    assert hs.compare(cells, b="high")["model_a"].tolist() == ["low"]
+    with pytest.raises(InputError, match="3 models: .*hs.pairs"):
+        hs.compare(cells_of({"low": 0.2, "high": 0.8, "other": 0.5}))
+    with pytest.raises(InputError, match="in a list"):
+        hs.compare(cells, cells)

@@ -102,7 +102,7 @@ def test_what_is_not_reached_is_said_in_words(howsure, rows, wide):
     assert "what is the prompt's and what is the questions' cannot be separated" in words
     calm, same, wild = rows("variants", wide, "--shape", "variants")
     assert (calm["model"], calm["n_star"], same["n_star"], wild["n_star"]) == ("calm", 2, 2, None)
-    assert "n_star is not reached" in wild["note"]
+    assert "no smaller number of these variants" in wild["note"]
     assert calm["var_variant"] is None
     _, text, _ = howsure("variants", wide, "--shape", "variants", "--format", "csv")
     assert [line["n_star"] for line in csv.DictReader(text.splitlines())] == ["2.0", "2.0", ""]

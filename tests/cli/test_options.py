@@ -3,10 +3,12 @@
 import json
 import re
 
+import click
 import numpy as np
 import pytest
 from helpers.long_cases import mark_long
 
+from howsure.cli import cli
 from howsure.cli.options import parse_columns
 
 
@@ -148,3 +150,18 @@ def test_a_column_that_is_named_twice_is_refused_with_the_way_that_works(howsure
     assert "--as-benchmark" in err
     assert "convert each" in err
     assert parse_columns(["question=id", "question=id", "score=score"]) == {"question": "id", "score": "score"}
+
+
+def test_help_names_options_that_exist():
+    options = {name: {word for one in command.params for word in one.opts} for name, command in cli.commands.items()}
+    elsewhere = {
+        "preview": {"--benchmark"},
+        "rescore": {"--benchmark"},
+        "review": {"--exclude", "--calibrate"},
+        "explain": {"--verbose"},
+    }
+    for name, command in cli.commands.items():
+        texts = [command.help or "", *(one.help or "" for one in command.params if isinstance(one, click.Option))]
+        for text in texts:
+            for _, other, word in re.findall(r"(howsure (\w+) )?(--[a-z][a-z-]*)", text):
+                assert word in options[other or name] | elsewhere.get(name, set()), (name, word)

@@ -27,6 +27,7 @@ models:
 {models}
 generations: {generations}          # sampled answers per question; raise it later and run again
 # greedy: true          # and one generation at temperature 0, as a model of its own
+# variants: {{space: open, sample: 10}}  # each question in 10 prompts; or space: multiple-choice, maths
 # limit: 200            # only so many questions, a seeded sample
 # until: {{width: 0.02}}  # stop as soon as the interval is this narrow
 # budget: {{calls: 5000}} # or tokens, minutes, cost (dollars)

@@ -19,7 +19,7 @@ from howsure.api.result_selection import (
 )
 from howsure.errors import InputError
 from howsure.notes import Note, warn
-from howsure.results.evaluations import to_cells, to_runs
+from howsure.results.evaluations import Evaluations, open_or_list, to_cells, to_runs
 from howsure.rows.naming import is_running_number
 from howsure.safe_text import inflect_text
 from howsure.stats import comparisons
@@ -195,8 +195,8 @@ def score(
 
 def compare(
     data: CellsLike,
-    a: str,
-    b: str,
+    a: str | None = None,
+    b: str | None = None,
     *,
     claim: Claim = "new-questions",
     level: float = 0.95,
@@ -213,7 +213,7 @@ def compare(
     data
         As for `score`.
     a, b
-        Names of the models; differences are a - b.
+        Names of the models; differences are a - b. By default the two models; of more than two, `pairs` compares all.
     claim, level
         As for `score`.
     method
@@ -227,8 +227,7 @@ def compare(
         nothing to do with each other, with the paired comparison beside it: for models that answered different
         questions, or to show what pairing is worth.
     calibrate
-        People's labels of completions that a judge scored, as for `howsure.score`: the difference that people would
-        have found.
+        File of people's labels of completions that a judge scored: the difference that people would have found.
     average
         Compare the means over the benchmarks, or subjects, that have both models: ``"macro"``, they weigh equally, or
         ``"micro"``, questions do.
@@ -248,7 +247,7 @@ def compare(
     UnknownNameError
         If no benchmark has a model of this name.
     InputError
-        If no benchmark has both models, or an argument is not allowed.
+        If no benchmark has both models, no two models are named of several, or an argument is not allowed.
 
     Notes
     -----
@@ -274,6 +273,8 @@ def compare(
     """
     _check(claim, level)
     _check_average(average, borrow=borrow, calibrate=calibrate, unpaired=None if paired else True)
+    data = open_or_list(data)
+    a, b = _name_two_models(data, a, b)
     _warn_of_one_model(a, b, is_allowed=paired and calibrate is None)
     if calibrate is not None:
         _check_calibrated(claim, borrow=borrow, paired=paired)
@@ -311,6 +312,24 @@ def compare(
         return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=of_pairs)
 
     return _for_each(both, compare_borrowed)
+
+
+def _name_two_models(data: Evaluations | list[Cells], a: object, b: object) -> tuple[str, str]:
+    """Return the names of two models; those that are not given are the only other ones."""
+    if isinstance(a, str) and isinstance(b, str):
+        return a, b
+    for other in (a, b):
+        if not (other is None or isinstance(other, str)):
+            remedy = "give the results of both in a list: hs.compare([base, new])"
+            raise InputError(f"{type(other).__name__} in place of the name of a model", where="compare", remedy=remedy)
+    models = list(dict.fromkeys(model for cells in to_cells(data) for model in cells.models))
+    left = [model for model in models if model not in (a, b)]
+    if len(left) != (a is None) + (b is None):
+        names = list_first(models)
+        remedy = "name two of them as a and b" + (", or compare all pairs with hs.pairs" if len(models) > 2 else "")
+        raise InputError(f"the results have {len(models)} models: {names}", where="compare", remedy=remedy)
+    first = a if isinstance(a, str) else left.pop(0)
+    return first, b if isinstance(b, str) else left.pop(0)
 
 
 def _warn_of_one_model(a: str, b: str, *, is_allowed: bool) -> None:
@@ -352,8 +371,10 @@ def pairs(
 
     Parameters
     ----------
-    data, claim, level, method, average
+    data, claim, level, average
         As for `compare`.
+    method
+        How the tests are computed: ``"adjusted-t"`` (the default), ``"t"``, ``"clt"`` or ``"tango"``.
     every_column
         Add the expected shares of questions that only one of both gets right (``wins_a``, ``wins_b``) and the rest
         (``ties``), and the standard errors of one generation each by two rules of thumb: sqrt(p(1-p)/N) for models of
@@ -408,8 +429,10 @@ def rank(
 
     Parameters
     ----------
-    data, claim, method, average
+    data, claim, average
         As for `compare`.
+    method
+        How the tests are computed: ``"adjusted-t"`` (the default), ``"t"``, ``"clt"`` or ``"tango"``.
     level
         Coverage of the range of ranks of a model, and the joint coverage of the simultaneous ranges of a benchmark.
     k

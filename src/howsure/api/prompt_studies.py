@@ -75,7 +75,7 @@ class PromptResults(Results):
         return "\n\n".join(f"% {name}\n{table.to_latex()}" for name, table in self.tables.items()) or super().to_latex()
 
     def _describe(self) -> Description:
-        return Description([], None, [], self._columns) if self.tables else super()._describe()
+        return Description([], None, [], [self._columns]) if self.tables else super()._describe()
 
 
 def _stack(tables: Mapping[str, Columns]) -> Columns:

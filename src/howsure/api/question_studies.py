@@ -57,8 +57,10 @@ def attempts(
     majority
         Also estimate majority@k, the chance that the most frequent of k answers is right. Needs answers: run folders
         and logs that have them.
-    claim, level
-        As for `howsure.score`.
+    claim
+        ``"new-questions"``: for new questions like these; ``"these-questions"``: for these, asked again.
+    level
+        Coverage of the intervals, between 0 and 1.
     pass_at
         An attempt is right if its score is so much or more. By default graded scores from 0 to 1 are right at 1,
         which a note says, and no others are taken.

@@ -90,6 +90,7 @@ def describe_result(result: Result) -> Description | None:
         tables = [_tabulate_groups(compared)]
         if all(len(part.models) <= _MOST_MODELS for part in compared):
             tables.append(_tabulate_pairs(columns))
+            below.append("low_all and high_all hold for all pairs at once, and are a little wider than the tests.")
         else:
             below.append("--format wide prints all pairs, with intervals that cover all differences at once.")
     elif _is(parts[0], "VariantSummary"):
@@ -100,8 +101,10 @@ def describe_result(result: Result) -> Description | None:
         tables = [{"note": columns["note"]}] if "note" in columns else []
     else:
         tables = [_choose(columns, chosen)] if chosen else None
-    exported = tables[0] if tables and compared else _choose(columns, chosen) if chosen else columns
-    exported = {name: values for name, values in exported.items() if name != "interval"}
+    if len(result) == 1 and say is say_comparison:  # as the sentence says it
+        columns = _put_leaders_first(columns)
+    documents = tables if tables and compared else [_choose(columns, chosen) if chosen else columns]
+    exported = [{name: values for name, values in one.items() if name != "interval"} for one in documents]
     return Description([escape_control_characters(one) for one in above], tables, below, exported)
 
 
@@ -356,18 +359,22 @@ def _tabulate_groups(compared: Sequence[Pairs]) -> Columns:
 
 def _tabulate_pairs(columns: Columns) -> Columns:
     """Return the pairs by their p-values, the better model first, with intervals that cover all of them at once."""
-    is_less = columns["difference"] < 0
     order = np.argsort(np.nan_to_num(columns["p_holm"], nan=2.0) - 1e-9 * np.abs(columns["difference"]), kind="stable")
-    swapped = {
-        "benchmark": columns["benchmark"],
-        "model_a": np.where(is_less, columns["model_b"], columns["model_a"]),
-        "model_b": np.where(is_less, columns["model_a"], columns["model_b"]),
-        "difference": np.abs(columns["difference"]),
-        "low_all": np.where(is_less, -columns["high_all"], columns["low_all"]),
-        "high_all": np.where(is_less, -columns["low_all"], columns["high_all"]),
-    }
     chosen = "benchmark model_a model_b difference low_all high_all p_holm note"
-    return {name: values[order] for name, values in _choose(columns | swapped, chosen).items()}
+    return {name: values[order] for name, values in _choose(_put_leaders_first(columns), chosen).items()}
+
+
+def _put_leaders_first(columns: Columns) -> Columns:
+    """Return differences with the model that is ahead as model_a, so that none is below 0."""
+    is_less = columns["difference"] < 0
+    turned = dict(columns)
+    for one, other, sign in (("model_a", "model_b", 1), ("low", "high", -1), ("low_all", "high_all", -1)):
+        for name, opposite in ((one, other), (other, one)):
+            if name in columns:
+                turned[name] = np.where(is_less, columns[opposite] if sign > 0 else -columns[opposite], columns[name])
+    for name in {"difference", "judge_difference"} & columns.keys():
+        turned[name] = np.where(is_less, -columns[name], columns[name]) + 0.0
+    return turned
 
 
 def tabulate_prompts(summaries: Sequence[VariantSummary]) -> Columns:
@@ -562,10 +569,7 @@ def _describe_claim(columns: Columns) -> Iterator[str]:
     if methods:
         text += f" ({', '.join(map(str, methods))})"
     if "p_holm" in columns and "model_a" in columns:
-        text += (
-            ". Models with a common letter cannot be told apart (all pairs, Holm); low_all and high_all hold for all "
-            "pairs at once, and are a little wider than these tests"
-        )
+        text += ". Models with a common letter cannot be told apart (all pairs, Holm)"
     yield f"{text}."
 
 

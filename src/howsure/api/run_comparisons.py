@@ -55,7 +55,7 @@ def curve(
     level
         Coverage of the intervals, between 0 and 1.
     method
-        ``"t"`` or ``"clt"``; by default as in `howsure.score` and `howsure.compare`.
+        ``"t"`` or ``"clt"``; by default the intervals that scores and differences have elsewhere.
 
     Returns
     -------

@@ -74,11 +74,11 @@ def plan(
         and `Cube`; None if the noise is assumed from `accuracy` or estimated from `borrow`. A pilot with several prompt
         variants plans for new variants of their space, any other for the prompts that it has.
     detect
-        The smallest difference of two models that is found with probability `power` by a test at 1 - `level`.
+        The smallest difference of two models that a test at 1 - `level` finds in 80 % of cases (the default of power).
     width
-        Width of the interval from low to high, at `level`.
+        Width from low to high of the interval of the difference, or of the score of one model (`a` alone).
     se
-        Standard error.
+        Standard error of the difference, or of the score of one model.
     budget
         What may be spent at most, in `unit`.
     unit
@@ -95,7 +95,7 @@ def plan(
     temperature
         Without a pilot: the sampling temperature; up to 0.2 answers vary less.
     like
-        Without a pilot: a benchmark with published noise, as `noise` lists them; the plan is for models of this
+        Without a pilot: a benchmark with published noise, as ``--like all`` lists them; the plan is for models of this
         `accuracy`, or for models such as were evaluated there. Its number of questions is the default of `available`.
     cost
         Tokens and prices of each model. What it does not state is taken from the pilot where `unit` is ``"tokens"`` or
@@ -110,7 +110,7 @@ def plan(
     max_generations
         Generations per question and variant at most.
     claim
-        ``"new-questions"`` or ``"these-questions"``, as for `howsure.score`.
+        ``"new-questions"``: for other questions like these; ``"these-questions"``: for these, asked again.
     assurance
         Probability, from 0.5 to below 1, that the design reaches its goal given the uncertainty of the pilot: designs
         are planned with the upper limit of their variance at this one-sided level. At 0.5 the noise is taken as

@@ -140,6 +140,9 @@ class DeclaredCommand(click.Command):
             taken = self._omit | {one.name for one in self._params}
             chosen = [one for name, one in parameters.items() if name not in taken and not _NOT_GIVEN & {*one.types}]
             self._params += [_make_option(one, self._names.get(one.name)) for one in chosen]
+            for one in self._params:  # a text names a parameter by its option
+                for name, option in self._names.items() if isinstance(one, click.Option) else ():
+                    one.help = (one.help or "").replace(f"--{_write_option(name)}", f"--{option}") or None
         return self._params
 
     @params.setter

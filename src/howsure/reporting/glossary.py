@@ -6,6 +6,7 @@ the report read it. The terms are those of the table "Words" in CONTRIBUTING.md.
 
 from __future__ import annotations
 
+import re
 import textwrap
 import tomllib
 from collections.abc import Sequence
@@ -97,8 +98,20 @@ def _find_meaning(name: str) -> ColumnMeaning:
     columns = read_columns()
     if name in columns:
         return columns[name]
-    meaning = TERMS[name] if name in TERMS else read_templates()[name].describe()
+    texts = TERMS | _read_values()
+    meaning = texts[name] if name in texts else read_templates()[name].describe()
     return ColumnMeaning(heading=name, meaning=meaning, unit="", page="")
+
+
+def _read_values() -> dict[str, str]:
+    """Return what the values of the columns method and claim mean, as the meanings of these columns list them.
+
+    >>> _read_values()["new-questions"]
+    'Other questions like these, answered anew.'
+    """
+    texts = "; ".join(read_columns()[name].meaning for name in ("method", "claim"))
+    found = re.findall(r"(?:^|[;.] )([a-z]+(?:-[a-z]+)*): ([^;.]+)", texts)
+    return {name: f"{text[0].upper()}{text[1:]}." for name, text in found}
 
 
 def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:
@@ -141,7 +154,7 @@ def explain_columns(names: Sequence[str] | str = ()) -> Explanations:
     """
     meanings = read_columns()
     chosen = (names,) if isinstance(names, str) else tuple(names)
-    explained = [*meanings, *TERMS, *read_templates()]
+    explained = [*meanings, *TERMS, *_read_values(), *read_templates()]
     chosen = tuple(one for name in chosen for one in (sorted(read_templates()) if name == "notes" else [name]))
     for name in chosen:
         if name not in explained:
@@ -167,6 +180,13 @@ TERMS: dict[str, str] = {
         "than others, by sampling, and where answers are parsed under one prompt and not under another."
     ),
     "unparsed": "A completion from which no answer was extracted. It scores 0, which may be the parser's fault.",
+    "Holm": (
+        "A correction of p-values for many tests: with it the chance of even one false difference stays below 1 − level."
+    ),
+    "pseudo-questions": (
+        "Two invented questions that are added to a difference, one that only the first model gets right and one that "
+        "only the second does: without them intervals of few questions are too narrow (Bonett and Price 2012)."
+    ),
     "rank flip": "A prompt variant that orders two models otherwise than their means over all prompts do.",
     "n*": (
         "The smallest number of prompts whose mean (or variance) of the score is within ε of that over all prompts at "

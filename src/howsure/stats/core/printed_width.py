@@ -15,13 +15,13 @@ __all__ = ["PRINTING", "Description", "Printing"]
 class Description(NamedTuple):
     """What stands above and below the printed tables, and their columns; None: the result's own table.
 
-    `exported` are the columns of the table in a document, without pictures.
+    `exported` are the columns of the tables in a document, without pictures.
     """
 
     above: list[str]
     tables: list[dict[str, Any]] | None
     below: list[str]
-    exported: dict[str, Any]
+    exported: list[dict[str, Any]]
 
 
 @dataclass

@@ -293,7 +293,7 @@ class Result:
 
     def _describe(self) -> Description:
         """Return the sentences on the result, and its printed tables."""
-        return PRINTING.describe(self) or Description([], None, [], self._columns)
+        return PRINTING.describe(self) or Description([], None, [], [self._columns])
 
     def _list_sentences(self) -> list[str]:
         """Return the sentences above the table, without pictures."""
@@ -302,14 +302,14 @@ class Result:
     def to_markdown(self) -> str:
         """Return the sentences and the table of a result as Markdown."""
         described = self._describe()
-        table = format_markup(described.exported, "markdown")
-        return "\n\n".join(filter(None, ["  \n".join(self._list_sentences()), table, "  \n".join(described.below)]))
+        tables = [format_markup(columns, "markdown") for columns in described.exported]
+        return "\n\n".join(filter(None, ["  \n".join(self._list_sentences()), *tables, "  \n".join(described.below)]))
 
     def to_latex(self) -> str:
         r"""Return the table as LaTeX, for the package booktabs; the sentences are comments above it."""
         described = self._describe()
         comments = [f"% {line}" for line in (*self._list_sentences(), *described.below)]
-        return "\n".join([*comments, format_markup(described.exported, "latex")])
+        return "\n".join([*comments, *(format_markup(columns, "latex") for columns in described.exported)])
 
     def to_metrics(self) -> dict[str, float]:
         """Return the numbers by names such as ``math/qwen/score``, for ``mlflow.log_metrics`` or ``wandb.log``.
@@ -350,7 +350,7 @@ class Result:
         if type(self).__str__ is not Result.__str__ or type(self).format_rows is not Result.format_rows:
             return f"<pre>{escape(str(self))}</pre>"
         above = "<br>".join(map(escape, self._list_sentences()))
-        return (f"<p>{above}</p>\n" if above else "") + format_html(self._describe().exported)
+        return (f"<p>{above}</p>\n" if above else "") + "\n".join(map(format_html, self._describe().exported))
 
 
 @dataclass(frozen=True)
