@@ -181,7 +181,7 @@ TERMS: dict[str, str] = {
     ),
     "unparsed": "A completion from which no answer was extracted. It scores 0, which may be the parser's fault.",
     "Holm": (
-        "A correction of p-values for many tests: with it the chance of even one false difference stays below 1 − level."
+        "A correction of p-values for many tests: it keeps the chance of even one false difference below 1 − level."
     ),
     "pseudo-questions": (
         "Two invented questions that are added to a difference, one that only the first model gets right and one that "
