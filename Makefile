@@ -63,19 +63,9 @@ bench: .venv/.ready
 	$(BIN)/python bench/throughput.py
 	$(BIN)/python bench/commands.py
 	$(BIN)/python bench/completions.py
-	$(BIN)/python bench/code_tests.py
-	$(BIN)/python bench/limits.py
-	$(BIN)/python bench/early_stopping.py
-	$(BIN)/python bench/inspect_stopping.py
-	$(BIN)/python bench/allocation.py
-	$(BIN)/python bench/variants.py
-	$(BIN)/python bench/engines.py
 	$(BIN)/python bench/inspect_log.py
-	$(BIN)/python bench/lm_eval_log.py
 	$(BIN)/python bench/lookup.py
 	$(BIN)/python bench/report.py
-	$(BIN)/python bench/gate.py
-	$(BIN)/python bench/gate_rounds.py
 	$(BIN)/python bench/page_figures.py
 
 # Coverage and size of every interval and test, into docs/guarantees; CI runs the reduced form.

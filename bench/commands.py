@@ -8,6 +8,8 @@ rows, 220,000 questions and 140,000 generations with texts. Each command is a pr
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import os
 import random
 import subprocess
@@ -31,7 +33,7 @@ SIZES = {
 #: Commands for each kind of data; OUT is a new path.
 COMMANDS = {
     "log": ("score", "show --only wrong", "audit", "convert -o OUT", "report -o OUT.html"),
-    "rows": ("score", "score --method t", "score --format json", "pairs --format csv", "repeats"),
+    "rows": ("score", "score --method t", "score --format json", "compare --format csv", "repeats"),
     "questions": ("score", "compare", "repeats", "convert -o OUT", "report -o OUT.html"),
     "texts": (
         "score",
@@ -58,15 +60,18 @@ class Figures(NamedTuple):
 def make(kind: str, size: float, path: Path) -> None:
     """Write data of a kind; runs in a process of its own, whose memory is not that of the commands."""
     if kind == "log":
-        import numpy as np
-
-        from lm_eval_log import write
-
-        write(path, size, rng=np.random.default_rng(1))
+        write_log(path, int(size * 1e9 / (2 * (10 * 2000 + 1900))))
     elif kind == "rows":
-        from engines import written
+        import duckdb
 
-        written(path, int(size))
+        # Five benchmarks, 20 models and 100 generations; the generations of a cell follow one another.
+        names = (
+            "'benchmark-' || c % 5 AS benchmark, 'model-' || c // 5 % 20 AS model, 'question-' || c // 100 AS question"
+        )
+        score = "CAST((c * 31 + i % 100 * 17) % 10 < c % 11 AS DOUBLE) AS score"
+        cells = f"(SELECT i, i // 100 AS c FROM range({int(size)}) AS t(i))"
+        rows = f"SELECT {names}, CAST(i % 100 + 1 AS INTEGER) AS generation, {score} FROM {cells}"
+        duckdb.sql(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
     elif kind == "questions":
         import duckdb
 
@@ -76,6 +81,23 @@ def make(kind: str, size: float, path: Path) -> None:
         duckdb.sql(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
     else:
         write_run(path, int(size))
+
+
+def write_log(path: Path, n: int) -> None:
+    """Write samples of lm-evaluation-harness: two filters, ten completions of 2 kB to each of n questions."""
+    rng = random.Random(1)
+    with path.open("w", encoding="utf-8") as file:
+        for name, i in itertools.product(("strict-match", "flexible-extract"), range(n)):
+            words = (f"add {rng.randrange(10**9)} to what was given before and then take two away " for _ in range(10))
+            prompt = {"arg_0": f"Question {i}? " + "z" * 600, "arg_1": {"until": ["Q:"]}}
+            texts = [f"{(one * 30)[:1988]}\n#### {i % 90}" for one in words]
+            line = {
+                "doc_id": i, "doc": {"question": f"Question {i}? " + "x" * 240, "answer": "y" * 300}, "filter": name,
+                "target": "y" * 300, "arguments": {"gen_args_0": prompt}, "resps": [texts], "metrics": ["exact_match"],
+                "filtered_resps": [str(i % 90)], "doc_hash": f"{i:064x}", "prompt_hash": f"{i:064x}",
+                "target_hash": f"{i:064x}", "exact_match": float(i % 3 == 0),
+            }  # fmt: skip
+            file.write(json.dumps(line) + "\n")
 
 
 def write_run(path: Path, size: int) -> None:

@@ -15,8 +15,7 @@ us, x           median microseconds of CPU for a completion, and the time of all
 The last line is the number of completions that are read in a second of CPU.
 
 `--half 0` and `--half 1` select one half of the unseen questions, by a hash of kind and question, so that rules can be
-written with one half in view and be measured on the other. `--models` prints by how much the scores of models differ
-from those that `--save FILE` wrote earlier and `--against FILE` names, and `--list KIND` prints what is read otherwise.
+written with one half in view and be measured on the other.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import re
 import statistics
 import string
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,25 +202,6 @@ def count_reversed(rows: list[Row], readings: list[Reading]) -> tuple[int, int]:
     return sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in pairs), len(pairs)
 
 
-def score_models(rows: list[Row], readings: list[Reading]) -> dict[str, float]:
-    """Return the mean score of each model with 20 completions or more."""
-    scores: defaultdict[str, list[float]] = defaultdict(list)
-    for row, reading in zip(rows, readings, strict=True):
-        scores[row["model"]].append(reading.score)
-    return {model: sum(values) / len(values) for model, values in scores.items() if len(values) >= 20}
-
-
-def list_keyed(rows: list[Row], readings: list[Reading]) -> list[tuple[Any, ...]]:
-    """Return the readings with a key of their completions: model, question, and a number where these repeat."""
-    numbers = Counter[str]()
-    keyed = []
-    for row, reading in zip(rows, readings, strict=True):
-        name = f"{row['model']} {row['id']} {hashlib.sha256(row['question'].encode()).hexdigest()[:8]}"
-        numbers[name] += 1
-        keyed.append((f"{name} {numbers[name]}", *reading))
-    return keyed
-
-
 def print_line(name: str, figures: dict[str, float]) -> None:
     """Print the line of one kind."""
     shares = "".join(f"{figures[key]:>9.1%}" for key in ("unread", "score", "harness", "people"))
@@ -230,20 +210,16 @@ def print_line(name: str, figures: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Print the table, and write or compare what is read."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--half", type=int, choices=(0, 1))
     parser.add_argument("--only", default="", help="names of kinds, with commas")
-    parser.add_argument("--save", type=Path)
-    parser.add_argument("--against", type=Path)
-    parser.add_argument("--list", default="", help="kind whose differences are printed")
     args = parser.parse_args()
     folders = [name for name in ("completions", "completions_unseen") if (DATA / name).is_dir()]
     if not folders:
         print(f"no completions in {DATA}: nothing was measured")
         return
-    before = json.loads(args.against.read_text("utf-8")) if args.against else {}
-    after: dict[str, Any] = {}
+    total_n, total_seconds = 0.0, 0.0
     readers = Readers()
     print(f"{'kind':<34}{'n':>6}{'unread':>9}{'score':>9}{'harness':>9}{'people':>9}", end="")
     print(f"{'judged':>8}{'right':>8}{'accepts':>8}{'rejects':>8}{'us':>8}{'x':>8}")
@@ -259,36 +235,9 @@ def main() -> None:
                 n, total = count_reversed(rows, readings)
                 errors = f"{figures['people accept']:.1%} false accepts, {figures['people reject']:.1%} false rejects"
                 print(f"    {errors}; {n} of {total} pairs of models in another order than people's")
-            models = score_models(rows, readings)
-            after[name] = {"figures": figures, "models": models, "readings": list_keyed(rows, readings)}
-            if old := before.get(name):
-                print_differences(rows, readings, old, is_listed=args.list in name and bool(args.list))
+            total_n, total_seconds = total_n + figures["n"], total_seconds + figures["seconds"]
     readers.close()
-    n, seconds = (sum(each["figures"][name] for each in after.values()) for name in ("n", "seconds"))
-    print(f"{n / seconds:,.0f} completions a second of CPU")
-    if args.save:
-        args.save.write_text(json.dumps(after), "utf-8")
-
-
-def print_differences(rows: list[Row], readings: list[Reading], old: dict[str, Any], *, is_listed: bool) -> None:
-    """Print how readings and scores of models differ from earlier ones of the same completions."""
-    by_key = {key: Reading(*reading) for key, *reading in old["readings"]}
-    earlier = [by_key[key] for key, *_ in list_keyed(rows, readings)]
-    others = sum(a.answer != b.answer for a, b in zip(earlier, readings, strict=True))
-    before = score_models(rows, earlier)
-    moved = [abs(before[model] - score) for model, score in score_models(rows, readings).items()]
-    scores = [sum(reading.score for reading in each) / len(rows) for each in (earlier, readings)]
-    gained = sum(b.score > a.score for a, b in zip(earlier, readings, strict=True))
-    lost = sum(b.score < a.score for a, b in zip(earlier, readings, strict=True))
-    print(
-        f"    {others} read otherwise; score {scores[0]:.4f} -> {scores[1]:.4f} (+{gained}, -{lost});"
-        f" models by at most {max(moved, default=0):.3f}"
-    )
-    for row, was, now in zip(rows, earlier, readings, strict=True) if is_listed else ():
-        if was.answer != now.answer:
-            told = {key: row[key] for key in ("gold", "harness", "judged", "human") if key in row}
-            print(f"  == {row['model']} {row['id']} {told}: {was} -> {now}")
-            print("    ", repr((row.get("completion") or "")[-500:]))
+    print(f"{total_n / total_seconds:,.0f} completions a second of CPU")
 
 
 if __name__ == "__main__":

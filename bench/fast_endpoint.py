@@ -2,12 +2,11 @@
 
 Nothing is parsed beyond `Content-Length` and `"n"`, and replies are made before they are asked for: for each n a few
 that differ in their answers, with an id of their own each time. Completions are `size` characters long and end in
-"#### " and a number below 10. Alone it prints its port; `python bench/fast_endpoint.py --latency 0.75 --size 2000`.
+"#### " and a number below 10.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import itertools
 import json
@@ -125,17 +124,3 @@ def endpoint(*, latency: float = 0.0, size: int = 100) -> Iterator[str]:
     finally:
         process.terminate()
         process.join(10)
-
-
-def main() -> None:
-    """Serve by hand."""
-    parser = argparse.ArgumentParser(description="A chat completions server that is never the limit, on 127.0.0.1.")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--size", type=int, default=100, help="characters of a completion")
-    given = parser.parse_args()
-    with suppress(KeyboardInterrupt):
-        asyncio.run(serve(given.latency, given.size, lambda port: print(port, flush=True)))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,7 @@
 """What an Inspect log of 25,000 samples costs from file to rows: seconds, CPU-seconds and peak memory.
 
 The log is made here as Inspect writes it: a zip of Zstandard members, one of about 8 kB for each sample. Each run is a
-process of its own; imports are not counted. Where Inspect itself is installed, in this Python or in the one that
-`--inspect-python` names, the same is asked of its own data frame. `--quick` is a tenth of it.
+process of its own; imports are not counted. `--quick` is a tenth of it.
 """
 
 from __future__ import annotations
@@ -24,17 +23,6 @@ from backports import zstd
 
 EPOCHS = 5
 AT = "2026-11-20T21:11:12.345255+00:00"
-#: Run by the other Python: the columns that the rows have too.
-FRAME = """
-import resource, sys, time
-import pandas
-from inspect_ai.analysis import SampleScores, SampleSummary, samples_df
-started, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-frame = samples_df(sys.argv[1], columns={names}, quiet=True)
-now = resource.getrusage(resource.RUSAGE_SELF)
-cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-print(len(frame), time.perf_counter() - started, cpu, now.ru_maxrss / 1024)
-"""
 
 
 def records(samples: int) -> Iterator[tuple[str, object]]:
@@ -146,12 +134,10 @@ def ours(path: Path, *, texts: bool) -> None:
     print(n, seconds, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime, now.ru_maxrss / 1024)
 
 
-def measured(command: list[str]) -> list[float] | None:
-    """What a process says of itself; None where what it needs is not installed."""
+def measured(command: list[str]) -> list[float]:
+    """What a process says of itself."""
     quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
-    if done.returncode and "No module named" in done.stderr:
-        return None
     assert not done.returncode, done.stderr
     return [float(value) for value in done.stdout.split()[-4:]]
 
@@ -159,7 +145,6 @@ def measured(command: list[str]) -> list[float] | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--inspect-python", default=sys.executable, help="a Python in which inspect_ai is installed")
     parser.add_argument("--one", nargs=2, metavar=("FILE", "WHAT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -179,24 +164,14 @@ def main() -> None:
             "rows": [sys.executable, __file__, "--one", str(path), "none"],
             "cells, by howsure.read": [sys.executable, __file__, "--one", str(path), "cells"],
             "rows with texts": [sys.executable, __file__, "--one", str(path), "texts"],
-            "Inspect's frame of summaries": _frame(arguments.inspect_python, path, "SampleSummary"),
-            "Inspect's frame of whole samples": _frame(arguments.inspect_python, path, "SampleSummary + SampleScores"),
         }.items():
-            figures = measured(command)
-            if figures is None:
-                print(f"{name:34}inspect_ai is not installed")
-                continue
-            n, seconds, cpu, peak = figures
+            n, seconds, cpu, peak = measured(command)
             assert n == samples
             print(f"{name:34}{n:8,.0f}{seconds:9.2f}{cpu:8.2f}{peak:7.0f}")
             if name.startswith("cells"):
                 assert cpu < 2.0, "cells of 25,000 samples should take under 2 CPU-seconds"
             if name == "rows":
                 assert cpu < 1.0, "rows of 25,000 summaries should take under 1 CPU-second"
-
-
-def _frame(python: str, path: Path, names: str) -> list[str]:
-    return [python, "-c", FRAME.format(names=names), str(path)]
 
 
 if __name__ == "__main__":

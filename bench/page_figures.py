@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from designs.data import ask, make_cells
 from howsure.stats.comparisons import combine, compare, pairs
-from howsure.stats.core.cells import Cells
 from howsure.stats.core.claims import WeightRule
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.multiplicity import holm
@@ -24,15 +23,6 @@ from howsure.stats.questions.items import fit_one_parameter
 from howsure.stats.repeats import repeats
 from howsure.stats.scores import score
 from published_results import load_published
-
-Array = NDArray[np.float64]
-
-
-def _draw(p: Array, k: int, rng: np.random.Generator, clusters: tuple[str, ...] | None = None) -> Cells:
-    """Return k generations of each question of models with these P(correct)."""
-    total = rng.binomial(k, p).astype(float)
-    models, questions = (tuple(map(str, range(size))) for size in p.shape)
-    return Cells("simulated", models, questions, np.full(p.shape, k), total, total, clusters=clusters)
 
 
 def _format(share: float, digits: int = 3) -> str:
@@ -44,7 +34,7 @@ def few_clusters() -> str:
     """20 clusters of 5 questions of mean .9, 5 generations: the default, and Satterthwaite's df alone."""
     rng = np.random.default_rng(21)
     clusters = tuple(str(j // 5) for j in range(100))
-    found = score(_draw(np.repeat(rng.beta(1.8, 0.2, (4000, 20)), 5, axis=1), 5, rng, clusters))
+    found = score(ask(np.repeat(rng.beta(1.8, 0.2, (4000, 20)), 5, axis=1), 5, rng, clusters=clusters))
     errors, df = np.sqrt(found.variance), np.asarray(found.df, float)
     by_size = interval(found.score, errors, df + 1, method="wilson-effective", df=df, bounds=(0, 1))
     ours, alone = (float(np.mean((each.low <= 0.9) & (each.high >= 0.9))) for each in (found.interval(), by_size))
@@ -59,7 +49,7 @@ def few_varying_questions() -> str:
         p = np.r_[np.full(3, 0.5), np.repeat([0.0, 1.0], [40, 57])]
         count = 0
         for _ in range(500):
-            found = compare(_draw(np.array([p, p]), k, rng), "0", "1", claim="these-questions", method="t").interval()
+            found = compare(ask(np.array([p, p]), k, rng), "0", "1", claim="these-questions", method="t").interval()
             count += bool(found.low[0] <= 0 <= found.high[0])
         covered.append(count / 500)
     return f"t alone covers {_format(min(covered), 2)} to {_format(max(covered), 2)} where 3 of 100 questions vary"
@@ -70,7 +60,7 @@ def chosen_reference() -> str:
     rng = np.random.default_rng(10)
     few = all_pairs = 0
     for _ in range(600):
-        cells = _draw(np.tile(rng.beta(0.6, 0.4, 200), (10, 1)), 1, rng)
+        cells = ask(np.tile(rng.beta(0.6, 0.4, 200), (10, 1)), 1, rng)
         found, best = pairs(cells), int(np.argmax(cells.mean.mean(axis=1)))
         with_best = (found.a == best) | (found.b == best)
         few += bool(np.any(holm(found.interval().p_value[with_best]) < 0.05))
@@ -84,8 +74,7 @@ def chosen_reference() -> str:
 def twelve_questions() -> str:
     """12 questions that all differ in one direction: p of the default and of the sign test."""
     scores = np.repeat([[1.0], [0.0]], 12, axis=1)
-    cells = Cells("b", ("a", "b"), tuple(map(str, range(12))), np.ones((2, 12), int), scores, scores)
-    p = float(compare(cells, "a", "b").interval().p_value[0])
+    p = float(compare(make_cells(1, scores), "0", "1").interval().p_value[0])
     return f"that of the default is {_format(p, 5)}, that of the sign test 2/2^12 = {_format(2 / 2**12, 4)}"
 
 
@@ -101,7 +90,7 @@ def _combined(sizes: int, number: int, weights: WeightRule, clusters: int = 0) -
             if clusters:
                 shift = rng.normal(0, 1, (2, clusters))[:, np.arange(sizes) % clusters]
                 p = 1 / (1 + np.exp(-shift - rng.normal(0, 1, sizes)))
-            rows.append(compare(replace(_draw(p, 2, rng, names), benchmark=f"b{i}"), "0", "1"))
+            rows.append(compare(replace(ask(p, 2, rng, clusters=names), benchmark=f"b{i}"), "0", "1"))
         rejected += bool(combine(rows, weights=weights).p_meta < 0.05)
     return rejected / 800
 
@@ -117,7 +106,7 @@ def drift_of_four_models() -> str:
     alone = adjusted = 0
     for _ in range(600):
         p = 1 / (1 + np.exp(rng.normal(0, 1.5, 50) - np.array([[1.2], [1.0], [0.4], [-0.3]])))
-        found = repeats([_draw(p, 1, rng) for _ in range(3)], n_future=1)
+        found = repeats([ask(p, 1, rng) for _ in range(3)], n_future=1)
         alone += bool(np.any(found.drift_p < 0.05))
         adjusted += bool(np.any(found.method == "run-means"))
     return (
@@ -130,7 +119,7 @@ def counted_degrees_of_freedom() -> str:
     """96 sure questions and 4 coins, 3 runs: t with k - 1 degrees of freedom for each question."""
     rng = np.random.default_rng(4)
     p = np.tile(np.r_[np.full(4, 0.5), np.ones(96)], (2000, 1))
-    found = repeats([_draw(p, 1, rng) for _ in range(3)], alpha=0, n_future=math.inf)
+    found = repeats([ask(p, 1, rng) for _ in range(3)], alpha=0, n_future=math.inf)
     seen = found.variance > 0
     miss = np.abs(found.mean - 0.98)[seen] / np.sqrt(found.variance[seen])
     share = 100 * np.mean(miss <= stats.t.ppf(0.975, 200))
@@ -161,11 +150,11 @@ def one_parameter_model() -> str:
     scores = np.where((published.n > 0).all(axis=1), p.mean(axis=1), 0.0)
     among = [i for i in np.argsort(scores) if 0.05 < scores[i] < 0.95]
     p = p[[among[round(place)] for place in np.linspace(0, len(among) - 1, 10)]]
-    truth = fit_one_parameter(_draw(p, 1100, np.random.default_rng(0)))
+    truth = fit_one_parameter(ask(p, 1100, np.random.default_rng(0)))
     varied = (p.mean(axis=0) >= 0.05) & (p.mean(axis=0) <= 0.95)
     spreads, covered = [], []
     for k in (1, 3, 10):
-        fits = [fit_one_parameter(_draw(p, k, np.random.default_rng([k, seed]))) for seed in range(5)]
+        fits = [fit_one_parameter(ask(p, k, np.random.default_rng([k, seed]))) for seed in range(5)]
         spreads.append(_format(float(np.mean([fit.ability.std() for fit in fits]) / truth.ability.std()), 2))
         off = [np.abs(fit.difficulty - truth.difficulty) <= 1.96 * fit.se for fit in fits]
         covered.append(float(np.mean(np.array(off)[:, varied])))
@@ -201,9 +190,8 @@ def prompts_of_their_own() -> str:
             for _ in range(2):
                 prompts = np.argsort(rng.random(p.shape), axis=1)[:, :3]
                 right.append(rng.binomial(3, np.take_along_axis(p, prompts, axis=1)).sum(axis=1))
-            total = np.array(right, float)
-            cells = Cells("b", ("old", "new"), tuple(map(str, range(60))), np.full((2, 60), 9), total, total)
-            fails += compare_with_baseline(cells, "new", "old", own_variants=True).verdict == "fail"
+            cells = make_cells(9, np.array(right, float))
+            fails += compare_with_baseline(cells, "1", "0", own_variants=True).verdict == "fail"
         shares.append(f"{fails / 10:.1f}")
     return (
         "effects of a standard deviation of .1, .2 and .3 on P(correct) made"

@@ -12,12 +12,11 @@ were published with "Measuring all the noises of LLM evals" (Wang 2025) in the r
 | humaneval+ | 49 | 164 | 1 | - |
 | swebench-lite | 84 | 300 | 1 | - |
 
-`python bench/published_results.py SHARED_FOLDER` makes the file again from the published tables.
+`bench/published_results.py` at commit 7fa9a03e made the file from the published tables.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +27,7 @@ __all__ = ["BENCHMARKS", "MANY_GENERATIONS", "load_published"]
 
 FILE = Path(__file__).resolve().parent / "data" / "published_results.npz"
 
-#: Name to the path of its table in the folder of the published results.
-BENCHMARKS = {
-    "math500_cot": "highk_temp0.7/input_table_math500_cot.csv",
-    "aime2024_cot": "highk_temp0.7/input_table_aime2024_cot.csv",
-    "CRUXEval-output-T0.8": "main/input_table_CRUXEval-output-T0.8.csv",
-    "humaneval+": "main/input_table_humaneval+.csv",
-    "swebench-lite": "main/input_table_swebench-lite.csv",
-}
+BENCHMARKS = ("math500_cot", "aime2024_cot", "CRUXEval-output-T0.8", "humaneval+", "swebench-lite")
 
 #: Benchmarks whose question means rest on so many generations that they can stand for the true P(correct).
 MANY_GENERATIONS = ("math500_cot", "aime2024_cot")
@@ -51,21 +43,3 @@ def load_published(name: str) -> Cells:
         models, questions = (tuple(data[f"{name}/{axis}"].tolist()) for axis in ("models", "questions"))
     clusters = tuple(question.split("__")[0] for question in questions) if name == "swebench-lite" else None
     return Cells(name, models, questions, n, total, total, clusters=clusters)
-
-
-def main(folder: Path) -> None:
-    from howsure.rows.table import read_cells
-
-    arrays: dict[str, np.ndarray] = {}
-    for name, path in BENCHMARKS.items():
-        [cells] = read_cells(folder / path)
-        arrays[f"{name}/n"] = cells.n.astype(np.uint16)
-        arrays[f"{name}/total"] = np.rint(cells.total).astype(np.uint16)
-        assert np.all(np.abs(cells.total - arrays[f"{name}/total"]) < 1e-6)
-        arrays[f"{name}/models"], arrays[f"{name}/questions"] = np.array(cells.models), np.array(cells.questions)
-        print(name, cells)
-    np.savez_compressed(FILE, **arrays)  # type: ignore[arg-type]  # the stub has allow_pickle among the names
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -5,6 +5,7 @@ Kind of truth: the program itself, run as a reader would run it.
 
 import difflib
 import json
+import math
 import re
 import shlex
 import tomllib
@@ -297,14 +298,25 @@ def test_pages_show_whole_experiments():
 
 
 def test_the_comparison_page_has_what_its_command_prints():
-    """The rows that need no package of others."""
-    bench = module(ROOT / "bench/same_file.py")
-    rows = [
-        *bench.ask_howsure(),
-        bench.combine_errors("two errors of Inspect or lm-eval, unpaired", bench.read_scores()),
-    ]
-    text = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
-    assert bench.format_rows(rows) in text
+    """The rows that need no package of others; a score's error in Inspect and lm-eval is that of a mean of questions."""
+    logs, new, old, names = (
+        str(ROOT / "examples/logs"),
+        "lab/assistant-2",
+        "lab/assistant-1",
+        ("low", "high", "p_value"),
+    )
+    rows = {}
+    for words, claim in (("questions like these", "new-questions"), ("these, asked again", "these-questions")):
+        result = hs.compare(logs, new, old, claim=claim)
+        rows[f"howsure compare, {words}"] = [float(result[name][0]) for name in ("difference", "se", *names)]
+    [cells] = hs.read(logs).cells()
+    means = cells.select([new, old]).mean
+    difference, se = means[0].mean() - means[1].mean(), (means.var(axis=1, ddof=1).sum() / means.shape[1]) ** 0.5
+    p = math.erfc(abs(difference) / se / math.sqrt(2))
+    unpaired = [difference, se, difference - 1.96 * se, difference + 1.96 * se, p]
+    rows["two errors of Inspect or lm-eval, unpaired"] = unpaired
+    lines = [f"| {name} | {' | '.join(f'{number:.3f}' for number in row)} |" for name, row in rows.items()]
+    assert "\n".join(lines) in (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
 
 
 def test_every_page_is_in_the_navigation_of_the_site():

@@ -242,7 +242,7 @@ def noise(
     Two models are close if their difference is at most five standard errors. For another accuracy p the variances are
     multiplied by p(1-p) over its mean over the models, which is exact for a score. On the five benchmarks whose pairs
     were computed again, the error of a difference was .84 to 1.16 times this (10 to 90 % of the
-    pairs; ``python bench/published_noise.py``).
+    pairs; ``bench/published_noise.py`` at commit a7288079).
 
     References
     ----------

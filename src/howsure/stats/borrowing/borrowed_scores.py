@@ -280,11 +280,11 @@ def score(
 
     Never rank the models of the reference by borrowed scores: each would borrow from the others.
 
-    Measured on five published benchmarks with 30 to 83 other models (bench/borrow.py), n = 50 to 200: the squared error
-    is 1.4 to 2.2 times smaller than the plain score's at k = 1 and 2.7 to 3.1 times at k = 5, and 95 % intervals cover
-    .94 to 1. A model unlike all others loses 2 % at n = 50 and about 4 % at n = 30. With five reference models of one
-    generation each, 1.2 to 1.7 and 1.7 to 2.2 are left. Where fewer than one right answer is expected among the n, at
-    scores of .003 and .01 with n = 50, intervals cover .84 and .92 only.
+    Measured on five published benchmarks with 30 to 83 other models (bench/designs/borrow.py), n = 50 to 200: the
+    squared error is 1.4 to 2.2 times smaller than the plain score's at k = 1 and 2.7 to 3.1 times at k = 5, and 95 %
+    intervals cover .94 to 1. A model unlike all others loses 2 % at n = 50 and about 4 % at n = 30. With five reference
+    models of one generation each, 1.2 to 1.7 and 1.7 to 2.2 are left. Where fewer than one right answer is expected
+    among the n, at scores of .003 and .01 with n = 50, intervals cover .84 and .92 only.
 
     Raises
     ------

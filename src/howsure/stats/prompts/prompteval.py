@@ -151,9 +151,9 @@ def prompteval(
     Beta-binomial count; where Shapiro and Wilk's test rejects that the x_s are normal, the law over prompts is a
     mixture of up to five normal ones on a fixed grid of scores, whose parts and weights Gibbs steps draw.
 
-    ``python bench/prompt_quantiles.py`` prints the errors of the quantiles against the true ones of simulated prompts,
-    and the coverage of their intervals. Where the scores are noisier than the prompts differ, the prior decides, and
-    quantiles are too far from the median or too near; the median of two kinds of prompts of equal size is then missed.
+    ``bench/designs/prompts.py`` has the errors of the quantiles against the true ones of simulated prompts, and the
+    coverage of their intervals. Where the scores are noisier than the prompts differ, the prior decides, and quantiles
+    are too far from the median or too near; the median of two kinds of prompts of equal size is then missed.
 
     References
     ----------

@@ -22,9 +22,9 @@ on the half and on the tenth of them where models agree least, and on the half w
 
 On simulated benchmarks of 100 and 400 questions with 1 to 15 models and 1 to 10 generations, the observed share of
 wrong labels was at or below this limit wherever their share was at most s, for every kind of error
-(bench/label_errors.py). For most suspected questions the limit is near 1: an error cannot be excluded. For about half
-of all questions it is below .1: the answers support their labels. The limit is too low where more labels than s are
-wrong, and may be where all wrong labels lie on a few questions on which models agree far more than elsewhere. A
+(bench/designs/questions.py). For most suspected questions the limit is near 1: an error cannot be excluded. For about
+half of all questions it is below .1: the answers support their labels. The limit is too low where more labels than s
+are wrong, and may be where all wrong labels lie on a few questions on which models agree far more than elsewhere. A
 question with two right answers, one of which is its label, does not count as wrong, and is not found where models
 prefer the label. An error that the models share with the label is not found at all.
 """
@@ -245,7 +245,7 @@ def find_label_errors(
     the upper bound of the probability of an error is `max_share` times the largest density ratio of planted and
     observed evidence. The docstring of the module defines the symbols.
 
-    Of as many questions from the top as there are wrong labels (designs of bench/label_errors.py), .67 are wrong where
+    Of as many questions from the top as there are wrong labels (bench/designs/questions.py), .67 are wrong where
     labels were moved at random, .72 to the most frequent wrong answer, .81 and .56 on the easier and the harder half;
     by P(correct) .63, .61, .75 and .51, by Dawid and Skene's model with a coin for each model .67, .70, .82 and .55.
 

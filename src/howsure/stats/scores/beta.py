@@ -315,8 +315,8 @@ def posterior(cells: Cells, prior: BetaFit | str = "jeffreys", *, level: float =
     Notes
     -----
     Empirical Bayes is too narrow where few questions determine the prior (Morris 1983; Laird and Louis 1987). Measured
-    at a nominal 95 % on k of the 1,100 generations of published results (``python bench/p_correct.py``), as the average
-    over models of the share of questions that are covered, and the model with the lowest share:
+    at a nominal 95 % on k of the 1,100 generations of published results (``bench/p_correct.py`` at commit 0de1f151), as
+    the average over models of the share of questions that are covered, and the model with the lowest share:
 
     ==========================  ==========  ==========  ==========  ==========
     benchmark, prior            k = 1       k = 2       k = 5       k = 10

@@ -14,7 +14,7 @@ round's mean, the rules are:
 
 `required_rounds` computes the time of the next analysis from the pooled sd. The times may depend on the data in this
 way: the sequence holds at all rounds at once. The other rules are designed for one analysis; fewer analyses give fewer
-opportunities to stop by chance, but this hardly improves the rules from run means (bench/early_stopping.py).
+opportunities to stop by chance, but hardly improve those from run means (bench/early_stopping.py at 9ac4a6a9).
 """
 
 from __future__ import annotations

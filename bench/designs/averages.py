@@ -3,46 +3,31 @@
 One evaluation has strata of fixed size, whose levels are fixed too unless the claim is about new ones. "Printed / true"
 is the root mean squared error that is printed over the spread of the estimates; "by --cluster" the same of the error
 for new subjects, which is what `--cluster subject` alone prints.
-`python bench/averages.py` prints the tables; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from checked_tables import as_floats, below_claim, markdown_table, monte_carlo_error, print_sections
+from designs.data import Array, Ints, ask
+from designs.engine import ALPHA, Table, guarantee, monte_carlo_error
 from howsure.stats.comparisons import compare
-from howsure.stats.core.cells import Cells, Strata
+from howsure.stats.core.cells import Strata
 from howsure.stats.core.claims import AVERAGES, Average, Claim
 from howsure.stats.scores import score
 
 RNG = np.random.default_rng(32)
-SUBJECTS = RNG.integers(20, 120, 57)
+SUBJECTS, FOUR, LEVELS = RNG.integers(20, 120, 57), np.array([500, 200, 50, 30]), np.array([0.9, 0.6, 0.4, 0.2])
 #: Name, questions of each stratum, its mean level, how far levels of questions lie apart, generations, claim.
-SCORES: tuple[tuple[str, np.ndarray, np.ndarray, float, int, Claim], ...] = (
+SCORES: tuple[tuple[str, Ints, Array, float, int, Claim], ...] = (
     ("57 subjects, levels .2 to .95", SUBJECTS, RNG.uniform(0.2, 0.95, 57), 0.0, 1, "new-questions"),
     ("57 subjects, questions differ", SUBJECTS, RNG.uniform(0.2, 0.95, 57), 1.0, 1, "new-questions"),
     ("8 benchmarks of 12", np.full(8, 12), RNG.uniform(0.3, 0.8, 8), 1.0, 2, "new-questions"),
-    (
-        "500, 200, 50, 30 questions",
-        np.array([500, 200, 50, 30]),
-        np.array([0.9, 0.6, 0.4, 0.2]),
-        1.0,
-        3,
-        "new-questions",
-    ),
-    (
-        "the same, these questions",
-        np.array([500, 200, 50, 30]),
-        np.array([0.9, 0.6, 0.4, 0.2]),
-        1.0,
-        3,
-        "these-questions",
-    ),
-    ("4 saturated, 500 to 30", np.array([500, 200, 50, 30]), np.full(4, 0.97), 0.0, 1, "new-questions"),
+    ("500, 200, 50, 30 questions", FOUR, LEVELS, 1.0, 3, "new-questions"),
+    ("the same, these questions", FOUR, LEVELS, 1.0, 3, "these-questions"),
+    ("4 saturated, 500 to 30", FOUR, np.full(4, 0.97), 0.0, 1, "new-questions"),
     ("12 benchmarks, new ones", np.full(12, 40), np.full(12, 0.6), 1.0, 1, "new-benchmarks"),
 )
 #: Name, questions of each stratum, share of questions on which two equal models may differ.
@@ -51,35 +36,34 @@ DIFFERENCES = (
     ("8 benchmarks of 30", np.full(8, 30), 1.0),
     ("8 benchmarks of 100", np.full(8, 100), 1.0),
     ("57 subjects", SUBJECTS, 1.0),
-    ("500, 200, 50, 30 questions", np.array([500, 200, 50, 30]), 1.0),
+    ("500, 200, 50, 30 questions", FOUR, 1.0),
     ("10 of 50, 3 % differ", np.full(10, 50), 0.06),
-    ("500, 200, 50, 30 questions, 3 % differ", np.array([500, 200, 50, 30]), 0.06),
+    ("500, 200, 50, 30 questions, 3 % differ", FOUR, 0.06),
 )
 
 
-def make_cells(p: np.ndarray, k: int, sizes: np.ndarray, average: Average, rng: np.random.Generator) -> Cells:
-    """Return k answers of M models to each question, in strata of these sizes."""
-    total = rng.binomial(k, p).astype(float)
-    names = tuple(str(s) for s in np.repeat(np.arange(len(sizes)), sizes))
-    models, questions = (tuple(map(str, range(size))) for size in p.shape)
-    return Cells("b", models, questions, np.full(p.shape, k), total, total, strata=Strata(names, average))
+def stratify(sizes: Ints, average: Average) -> Strata:
+    return Strata(tuple(str(s) for s in np.repeat(np.arange(len(sizes)), sizes)), average)
 
 
-def list_averages(sizes: np.ndarray) -> tuple[Average, ...]:
+def list_averages(sizes: Ints) -> tuple[Average, ...]:
     """Return both averages; one for strata of one size, whose averages are the same."""
     return AVERAGES if len(set(sizes.tolist())) > 1 else AVERAGES[:1]
 
 
-def draw_p(level: np.ndarray, spread: float, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_p(level: Array, spread: float, sizes: Ints, rng: np.random.Generator) -> Array:
     """Return P(correct) of each question, whose mean in a stratum is its level."""
     mean = np.repeat(level, sizes)
     return rng.beta(2 * mean / spread, 2 * (1 - mean) / spread)[None] if spread else mean[None]
 
 
-def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
-    """Yield two tables; raise where an interval covers less than it claims, or a test rejects too often."""
-    failures, rows = [], []
-    draws = 20 if quick else 400
+@guarantee(
+    {"Means over benchmarks and subjects, nominal .95, {draws} draws":
+     "strata | average | covered | ± | printed / true | by --cluster"},
+    quick={"draws": 20},
+    full={"draws": 400},
+)  # fmt: skip
+def means(table: Table, draws: int) -> None:
     for name, sizes, level, spread, k, claim in SCORES:
         for average in list_averages(sizes):
             rng = np.random.default_rng([len(name), k])
@@ -89,7 +73,8 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
             for i in range(draws):
                 here = np.clip(rng.normal(level, 0.12), 0.05, 0.95) if claim == "new-benchmarks" else level
                 p = fixed if claim == "these-questions" else draw_p(here, spread, sizes, rng)
-                cells = make_cells(p, k, sizes, average, rng)
+                strata = stratify(sizes, average)
+                cells = ask(p, k, rng, strata=strata)
                 result = score(cells, claim=claim)
                 between = result.interval()
                 parts = np.split(p[0], np.cumsum(sizes)[:-1])
@@ -97,15 +82,20 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
                 right[i] = between.low[0] <= truth <= between.high[0]
                 values[i], errors[i] = result.score[0], result.variance[0]
                 if average == "micro" and claim == "new-questions":
-                    names = cells.strata.names if cells.strata is not None else ()
-                    clustered[i] = score(replace(cells, strata=None, clusters=names)).variance[0]
-            failures += below_claim(f"{name}, {average}", right)
-            ratios = np.sqrt([errors.mean(), clustered.mean()]) / values.std()
-            row = [name, average, *as_floats(right.mean(), monte_carlo_error(right), ratios[0])]
-            rows.append([*row, *(as_floats(ratios[1]) if clustered.any() else [""])])
-    header = ("strata", "average", "covered", "±", "printed / true", "by --cluster")
-    yield f"Means over benchmarks and subjects, nominal .95, {draws} draws", markdown_table(header, rows)
-    rows = []
+                    clustered[i] = score(replace(cells, strata=None, clusters=strata.names)).variance[0]
+            table.covers(f"{name}, {average}", right)
+            printed, by_cluster = (np.sqrt([errors.mean(), clustered.mean()]) / values.std()).tolist()
+            numbers = float(right.mean()), monte_carlo_error(right), printed
+            table.add(name, average, *numbers, by_cluster if clustered.any() else "")
+
+
+@guarantee(
+    {"Equal models: differences of means that are called significant at .05, {draws} draws":
+     "strata | average | rejected | ±"},
+    quick={"draws": 20},
+    full={"draws": 400},
+)  # fmt: skip
+def differences(table: Table, draws: int) -> None:
     for name, sizes, share in DIFFERENCES:
         for average in list_averages(sizes):
             rng = np.random.default_rng([len(name), len(sizes)])
@@ -115,16 +105,7 @@ def sections(*, quick: bool) -> Iterator[tuple[str, str]]:
                 certain = rng.random(p.shape[1]) >= share
                 p[:, certain] = p[:, certain] > 0.5
                 p[:, ~certain] = 0.5 if share < 1 else p[:, ~certain]
-                kept[i] = compare(make_cells(p, 1, sizes, average, rng), "0", "1").interval().p_value[0] >= 0.05
-            failures += below_claim(f"{name}, {average}", kept)
-            rows.append([name, average, *as_floats(1 - kept.mean(), monte_carlo_error(kept))])
-    columns = ("strata", "average", "rejected", "±")
-    yield (
-        f"Equal models: differences of means that are called significant at .05, {draws} draws",
-        markdown_table(columns, rows),
-    )
-    assert not failures, "\n".join(failures)
-
-
-if __name__ == "__main__":
-    print_sections(sections)
+                compared = compare(ask(p, 1, rng, strata=stratify(sizes, average)), "0", "1")
+                kept[i] = compared.interval().p_value[0] >= ALPHA
+            table.covers(f"{name}, {average}", kept)
+            table.add(name, average, float(1 - kept.mean()), monte_carlo_error(kept))

@@ -1,0 +1,1 @@
+"""The designs of the guarantees: each declares its tables and sizes, simulates, and says what has to hold."""
