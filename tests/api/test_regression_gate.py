@@ -84,6 +84,8 @@ def test_one_source_with_both_models():
         ({"a": RIGHT}, {"b": RIGHT, "c": RIGHT}, {}, "no model 'b'"),
         ({"a": RIGHT}, {"b": RIGHT, "c": RIGHT}, {"a": "a"}, "--b"),
         ({"a": RIGHT}, {"a": RIGHT}, {"at_least": 0.9}, "not both"),
+        ({"a": RIGHT}, {"b": RIGHT}, {"a": "c"}, "unknown model 'c'"),
+        ({"a": RIGHT}, None, {"a": "x", "at_least": 0.5}, "unknown model 'x'"),
     ],
 )
 def test_what_cannot_be_matched_is_refused(data, baseline, arguments, message):
@@ -91,22 +93,15 @@ def test_what_cannot_be_matched_is_refused(data, baseline, arguments, message):
         hs.gate(_frame(data), baseline=None if baseline is None else _frame(baseline), **arguments)
 
 
-def test_the_baseline_is_given_by_its_name_since_the_command_has_it_first():
-    with pytest.raises(TypeError, match="positional"):
-        hs.gate(_frame({"m": RIGHT}), _frame({"m": BROKEN}))
-
-
-def test_unknown_labels_are_named():
-    with pytest.raises(UnknownNameError):
-        hs.gate(_frame({"a": RIGHT}), baseline=_frame({"b": RIGHT}), a="c")
-    with pytest.raises(UnknownNameError):
-        hs.gate(_frame({"a": RIGHT}), a="x", at_least=0.5)
-
-
 def test_a_benchmark_that_the_candidate_lacks_is_no_pass():
     old = pa.concat_tables([_frame({"m": RIGHT}), _frame({"m": RIGHT}, benchmark="other")])
     with pytest.raises(InputError, match="no result on other"):
         hs.gate(_frame({"m": RIGHT}), baseline=old)
+
+
+def test_the_baseline_is_given_by_its_name_since_the_command_has_it_first():
+    with pytest.raises(TypeError, match="positional"):
+        hs.gate(_frame({"m": RIGHT}), _frame({"m": BROKEN}))
 
 
 def test_files_without_a_benchmark_are_matched_by_their_questions(tmp_path):
@@ -152,23 +147,6 @@ def test_inconclusive_says_what_would_decide():
     needed = re.search(r"([\d,]+) generations per question of both", str(result))
     assert needed
     assert int(needed[1].replace(",", "")) > 5
-
-
-def test_words_for_certainty_and_for_one():
-    text = str(hs.gate(_frame({"a": [0] * 99}), baseline=_frame({"b": [5] * 99}), missing="as-zero"))
-    assert "p < 1e-12" in text
-    assert "on 1 common question:" in str(hs.gate(_frame({"a": [1]}, k=1), baseline=_frame({"b": [1]}, k=1)))
-
-
-def test_what_is_missing_comes_first():
-    new = _frame({"m": [3] * 40}).slice(0, 150)
-    assert "first ask for what is missing" in str(hs.gate(new, baseline=_frame({"m": [3] * 40})))
-
-
-def test_a_margin_of_zero_is_explained():
-    assert "only an improvement passes" in str(
-        hs.gate(_frame({"a": [3] * 9}), baseline=_frame({"b": [3] * 9}), margin=0)
-    )
 
 
 def test_junit_is_read_by_a_parser():
@@ -571,13 +549,6 @@ def test_a_loss_within_the_margin_is_sure_after_the_adjustment():
     worse = _frame({"m": [0] * 7 + [1] * 1993}, k=1)
     text = str(hs.gate({"x": worse, "y": worse}, baseline={"x": old, "y": old}))
     assert "surely lower (p = 0.016, one-sided, adjusted because 2 scores are gated together)" in text
-
-
-def test_one_common_question_is_one(tmp_path):
-    for name in ("old", "new"):
-        (tmp_path / f"{name}.csv").write_text("model,question,generation,score\nm,q,1,1\nm,q,2,0\n")
-    with pytest.warns(HowsureWarning, match="have 1 question id in common"):
-        hs.gate(tmp_path / "new.csv", baseline=tmp_path / "old.csv")
 
 
 @pytest.mark.parametrize(("counts", "verdict"), [(RIGHT, "pass"), (BROKEN, "fail")])

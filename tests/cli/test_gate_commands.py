@@ -32,17 +32,30 @@ def tables(tmp_path):
     return {name: tmp_path / f"{name}.csv" for name in ("base", "same", "worse")}
 
 
-def test_exit_codes(howsure, tables):
+@pytest.fixture
+def experiment(tmp_path):
+    """An experiment of two generations, in whose folder nothing may be sampled where the gate is refused."""
+    file = tmp_path / "exp.yaml"
+    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
+    return file
+
+
+def test_exit_codes(howsure, tables, tmp_path):
     code, out, _ = howsure("gate", tables["base"], tables["same"])
     assert (code, out.split()[0]) == (0, "PASS")
     code, out, _ = howsure("gate", tables["base"], tables["worse"])
     assert (code, out.split()[0]) == (1, "FAIL")
     assert "q0: 5 of 5 right before, now 0 of 5" in out
-    code, out, _ = howsure("gate", tables["base"], tables["same"], "--margin", 0)
-    assert (code, out.split()[0]) == (3, "INCONCLUSIVE")
-    for chosen, expected in (("pass", 0), ("fail", 1)):
-        code, out, _ = howsure("gate", tables["base"], tables["same"], "--margin", 0, "--inconclusive", chosen)
+    paths, junit = (tables["base"], tables["same"], "--margin", 0), tmp_path / "j.xml"
+    for more, expected, counted in (
+        ((), 3, ("0", "1")),
+        (("--inconclusive", "pass"), 0, ("0", "0")),
+        (("--inconclusive", "fail"), 1, ("1", "0")),
+    ):
+        code, out, _ = howsure("gate", *paths, *more, "--junit", junit)
         assert (code, out.split()[0]) == (expected, "INCONCLUSIVE")
+        suite = ET.parse(junit).getroot()[0].attrib
+        assert (suite["failures"], suite["skipped"]) == counted
     assert howsure("gate", tables["worse"], "--baseline", tables["base"])[0] == 1
     assert howsure("gate", tables["base"], "--at-least", 0.9)[0] == 0
 
@@ -59,6 +72,9 @@ def test_exit_codes(howsure, tables):
         (["base", "same", "--margin", "-1"], "margin"),
         (["base", "same", "--alpha", "0.7"], "alpha"),
         (["base", "--a", "x", "--b", "m"], "x"),
+        (["base", "worse", "--junit", "none/file"], "none/file"),
+        (["base", "worse", "--markdown", "none/file"], "none/file"),
+        (["base", "worse", "--markdown", "-", "--format", "json"], "--markdown FILE"),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(howsure, tables, arguments, message):
@@ -68,42 +84,28 @@ def test_wrong_use_is_one_line_and_exit_code_2(howsure, tables, arguments, messa
     assert len(err.splitlines()) == 1
 
 
-def test_an_experiment_needs_something_to_compare_with(howsure, tmp_path):
-    file = tmp_path / "exp.yaml"
-    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
-    code, _, err = howsure("gate", file, "--b", "x")
-    assert (code, "--baseline" in err) == (2, True)
-
-
-def test_a_baseline_that_is_not_there_is_said_before_anything_is_sampled(howsure, tmp_path):
-    file = tmp_path / "exp.yaml"
-    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
-    code, _, err = howsure("gate", file, "--baseline", tmp_path / "none", "--output", tmp_path / "out")
-    assert (code, "none" in err) == (2, True)
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--margin", "5"], "margin is 5, and scores lie between 0 and 1"),
-        (["--alpha", "2"], "alpha is 2.0"),
-        (["--b", "other"], "other"),
+        (["--b", "x"], "--baseline"),
+        (["--baseline", "none"], "none"),
+        (["--at-least", "nan"], "the bar is nan"),
+        (["--baseline", "base", "--margin", "5"], "margin is 5, and scores lie between 0 and 1"),
+        (["--baseline", "base", "--alpha", "2"], "alpha is 2.0"),
+        (["--baseline", "base", "--b", "other"], "other"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_anything_is_sampled(howsure, tables, tmp_path, options, message):
-    file = tmp_path / "exp.yaml"
-    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
-    code, out, err = howsure("gate", file, "--baseline", tables["base"], "--output", tmp_path / "out", *options)
+def test_what_cannot_be_is_refused_before_anything_is_sampled(howsure, tables, experiment, options, message):
+    output = experiment.with_name("out")
+    code, out, err = howsure("gate", experiment, *[tables.get(one, one) for one in options], "--output", output)
     assert (code, out, message in err) == (2, "", True)
-    assert not (tmp_path / "out").exists()
+    assert not output.exists()
 
 
-def test_a_benchmark_that_the_candidate_lacks_is_refused_before_anything_is_sampled(howsure, tmp_path):
-    base, file = tmp_path / "base.csv", tmp_path / "exp.yaml"
+def test_a_benchmark_that_the_candidate_lacks_is_refused_before_anything_is_sampled(howsure, experiment, tmp_path):
+    base, file = tmp_path / "base.csv", experiment
     rows = [f"{name},simulated/medium,{i},1" for name in ("directions-small", "tone", "sums") for i in range(3)]
     base.write_text("\n".join(["benchmark,model,question,score", *rows]) + "\n")
-    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
     code, out, err = howsure("gate", file, "--baseline", base, "--output", tmp_path / "out")
     assert (code, out) == (2, "")
     assert "the candidate has no result on sums, tone, the baseline has" in err
@@ -132,14 +134,6 @@ def test_a_baseline_of_other_questions_or_scores_is_refused_before_anything_is_s
     assert not (tmp_path / "out").exists()
 
 
-def test_a_bar_that_is_no_number_is_refused_before_anything_is_sampled(howsure, tmp_path):
-    file = tmp_path / "exp.yaml"
-    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 2}")
-    code, _, err = howsure("gate", file, "--at-least", "nan", "--output", tmp_path / "out")
-    assert (code, "the bar is nan" in err) == (2, True)
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_candidate_is_not_sampled_into_the_baseline(howsure, tmp_path):
     """The folder of an experiment has its name, and so has a baseline that was run from the same file."""
     file = tmp_path / "exp.yaml"
@@ -151,10 +145,8 @@ def test_the_candidate_is_not_sampled_into_the_baseline(howsure, tmp_path):
     assert hs.read(tmp_path / "exp").cells()[0].n.max() == 1
 
 
-def test_the_candidate_of_an_experiment_is_sampled(howsure, tmp_path):
-    file = tmp_path / "exp.yaml"
-    file.write_text("{benchmark: directions-small, models: [simulated/medium], generations: 4}")
-    code, out, err = howsure("gate", file, "--at-least", 0.99, "--output", tmp_path / "out")
+def test_the_candidate_of_an_experiment_is_sampled(howsure, experiment, tmp_path):
+    code, out, err = howsure("gate", experiment, "--at-least", 0.99, "--output", tmp_path / "out")
     assert code == 1
     assert "after 1 generation per question: " in err
     assert "interim analyses" in out
@@ -187,30 +179,6 @@ def test_rows_and_files(howsure, tables, tmp_path, monkeypatch):
     assert "howsure gate: fail" in out
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(howsure, tables, tmp_path):
-    for option in ("--junit", "--markdown"):
-        code, out, err = howsure("gate", tables["base"], tables["worse"], option, tmp_path / "none" / "file")
-        assert (code, out) == (2, "")
-        assert len(err.splitlines()) == 1
-        assert str(tmp_path / "none" / "file") in err
-
-
-def test_markdown_and_rows_are_not_printed_together(howsure, tables):
-    code, out, err = howsure("gate", tables["base"], tables["worse"], "--markdown", "-", "--format", "json")
-    assert (code, out, "--markdown FILE" in err) == (2, "", True)
-
-
-def test_an_inconclusive_gate_that_fails_is_a_failure_in_junit(howsure, tmp_path):
-    rows = "benchmark,model,question,score\n" + "".join(f"b,m,{i},{i % 2}\n" for i in range(4))
-    (tmp_path / "old.csv").write_text(rows)
-    (tmp_path / "new.csv").write_text(rows)
-    arguments = [tmp_path / "old.csv", tmp_path / "new.csv", "--junit", tmp_path / "j.xml"]
-    assert howsure("gate", *arguments, "--inconclusive", "fail")[0] == 1
-    assert 'failures="1" skipped="0"' in (tmp_path / "j.xml").read_text()
-    assert howsure("gate", *arguments)[0] == 3
-    assert 'failures="0" skipped="1"' in (tmp_path / "j.xml").read_text()
-
-
 def test_one_path_as_both_is_said(howsure, tables):
     _, _, err = howsure("gate", tables["base"], tables["base"])
     assert "is both baseline and candidate" in err
@@ -227,23 +195,18 @@ def test_scores_in_percent_are_said_once(howsure, tables, tmp_path):
     assert err.count("percent:") == 1
 
 
-def test_no_benchmark_is_imported_to_compare_tables(tables):
-    """The catalogue of benchmarks and the scorers take longer to import than the gate or scores to compute."""
+def test_slow_imports_are_left_to_the_commands_that_need_them(tables):
+    """The catalogue of benchmarks, the scorers and scipy.stats take longer to import than the gate to compute."""
     code = (
         "import contextlib, sys; from howsure.cli import main\n"
+        "slow = ('howsure.benchmarks', 'howsure.scorers.registry', 'scipy.stats', 'scipy.optimize')\n"
         "for command in (['gate', *sys.argv[1:]], ['score', sys.argv[1]], ['compare', *sys.argv[1:]]):\n"
         "    with contextlib.suppress(SystemExit): main(command)\n"
-        "print([name for name in sys.modules if name.startswith(('howsure.benchmarks', 'howsure.scorers.registry'))])"
+        "    print([name for name in sys.modules if name.startswith(slow[:4 if command[0] == 'gate' else 2])])"
     )
     command = [sys.executable, "-c", code, str(tables["base"]), str(tables["same"])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
-
-
-def test_the_baseline_against_itself(howsure, tables):
-    code, out, _ = howsure("gate", tables["base"], "--self-test", "--format", "json")
-    assert code == 0
-    assert json.loads(out)[0]["n_splits"] == 1000
+    assert done.stdout.splitlines().count("[]") == 3, done.stderr
 
 
 def test_the_questions_are_followed_by_the_verdict(howsure, tables):
@@ -258,14 +221,6 @@ def test_the_questions_are_followed_by_the_verdict(howsure, tables):
     assert verdict not in howsure("gate", *paths, "--questions", "--format", "csv")[1]
 
 
-def test_names_do_not_control_the_terminal(howsure, tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.csv").write_text('model,question,score\n"m\x1b[31m",q,1\n"n",r,1\n')
-    code, out, _ = howsure("gate", tmp_path / "a.csv", tmp_path / "b.csv")
-    assert code == 3
-    assert "\x1b" not in out
-
-
 def test_self_test_of_the_model_that_is_named(howsure, tables):
     """Several models, and one of them is named, as candidate or as baseline: that one alone is split."""
     table = tables["base"].with_name("two.csv")
@@ -273,16 +228,7 @@ def test_self_test_of_the_model_that_is_named(howsure, tables):
     table.write_text("\n".join([*rows, *(row.replace(",m,", ",other,") for row in rows[1:])]) + "\n")
     for option in ("--a", "--b"):
         code, out, _ = howsure("gate", table, option, "other", "--self-test", "--format", "json")
-        assert (code, [row["model"] for row in json.loads(out)]) == (0, ["other"])
-
-
-def test_slow_imports_are_left_to_the_commands_that_need_them(tables):
-    """The import of scipy.stats alone takes longer than the rest of this command."""
-    code = "import atexit, sys; atexit.register(lambda: print(sorted({'scipy.stats', 'scipy.optimize'} & set(sys.modules))))"
-    code += "; from howsure.cli import main; main(sys.argv[1:])"
-    arguments = [sys.executable, "-c", code, "gate", str(tables["base"]), str(tables["same"])]
-    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "[]")
+        assert (code, [(row["model"], row["n_splits"]) for row in json.loads(out)]) == (0, [("other", 1000)])
 
 
 def test_metrics_and_models_that_are_named(howsure, tables):
@@ -323,9 +269,9 @@ def test_a_model_at_other_settings_in_each_path_is_judged_as_two(howsure, tmp_pa
 
 def test_sentences_fit_the_terminal_and_no_name_controls_it(howsure, tables, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    text = tables["worse"].read_text().replace(",q0,", ",q\x1b[31m0,")
-    tables["worse"].write_text(text)
-    tables["base"].write_text(tables["base"].read_text().replace(",q0,", ",q\x1b[31m0,"))
+    for name in ("base", "worse"):
+        text = tables[name].read_text()
+        tables[name].write_text(text.replace(",q0,", ",q\x1b[31m0,").replace(",m,", ",m\x1b[31m,"))
     fitted, whole = (
         howsure("gate", tables["base"], tables["worse"], "--format", form)[1] for form in ("table", "wide")
     )
