@@ -271,9 +271,9 @@ def _say_together(_part: Result, rows: Sequence[Row]) -> Sentences:
     if used < 2 or math.isnan(p):
         yield f"no test of {a} and {b} on several benchmarks together is possible"
         return
-    shown = [one for one in parts if one["p_value"] < 0.05 / len(parts) and one["weight"] > 0]
+    significant = [one for one in parts if one["p_value"] < 0.05 / len(parts) and one["weight"] > 0]
     better: dict[str, list[str]] = {}
-    for one in shown:
+    for one in significant:
         where = f"{one['benchmark']} ({_number(abs(one['difference']), sign=True)})"
         better.setdefault(a if one["difference"] > 0 else b, []).append(where)
     if len(better) == 2:

@@ -106,15 +106,18 @@ def _ask(question: str, default: str) -> str:
 
 
 @click.command()
-def mcp() -> None:
+@click.pass_context
+def mcp(context: click.Context) -> None:
     """Serve the commands that read results to an assistant (MCP).
 
     For a client of the Model Context Protocol, which starts it: {"command": "howsure", "args": ["mcp"]}. Its tools are
     score, compare, rank, plan, preview and the other commands that only read; none samples or writes.
     """
-    from howsure.extras.mcp_server import serve
+    from howsure.extras.mcp_server import COMMANDS, serve
 
-    serve()
+    group = context.find_root().command
+    assert isinstance(group, click.Group)
+    serve({name: group.commands[name].help or "" for name in COMMANDS})
 
 
 @click.command()

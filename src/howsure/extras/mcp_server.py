@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 
 from howsure.errors import InputError, require_modules
 
@@ -60,8 +61,13 @@ def run_command(command: str, paths: list[str], options: list[str]) -> str:
     return done.stdout + done.stderr
 
 
-def serve() -> None:
+def serve(descriptions: Mapping[str, str]) -> None:
     """Answer the requests of one client on stdin and stdout until it leaves.
+
+    Parameters
+    ----------
+    descriptions
+        What each of `COMMANDS` does, for the client.
 
     Raises
     ------
@@ -72,8 +78,6 @@ def serve() -> None:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 
-    from howsure.cli import cli
-
     server = MCPServer("howsure", instructions=_INSTRUCTIONS)
 
     def make_tool(command: str) -> None:
@@ -83,7 +87,7 @@ def serve() -> None:
             except InputError as error:
                 raise ToolError(str(error)) from error
 
-        server.tool(command, description=cli.commands[command].help)(tool)
+        server.tool(command, description=descriptions[command])(tool)
 
     for command in COMMANDS:
         make_tool(command)

@@ -110,8 +110,8 @@ def _read_values() -> dict[str, str]:
     'Other questions like these, answered anew.'
     """
     texts = "; ".join(read_columns()[name].meaning for name in ("method", "claim"))
-    found = re.findall(r"(?:^|[;.] )([a-z]+(?:-[a-z]+)*): ([^;.]+)", texts)
-    return {name: f"{text[0].upper()}{text[1:]}." for name, text in found}
+    named = re.findall(r"(?:^|[;.] )([a-z]+(?:-[a-z]+)*): ([^;.]+)", texts)
+    return {name: f"{text[0].upper()}{text[1:]}." for name, text in named}
 
 
 def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:
