@@ -19,6 +19,7 @@ from howsure.errors import InputError
 from howsure.reporting.formatting import format_count, join_names
 from howsure.safe_text import escape_control_characters
 from howsure.stats.comparisons.pairs import POWER, Comparison, Pairs
+from howsure.stats.comparisons.pairs import pairs as compare_pairs
 from howsure.stats.comparisons.ranking import fit_common_scores
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.multiplicity import group_by_letters, holm
@@ -333,10 +334,9 @@ def _group(part: Pairs) -> tuple[list[int], list[str], NDArray[np.float64]]:
     scores = score(part.cells, claim=part.claim).score
     answered = part.cells.answered[~np.isnan(scores)]
     if not np.all(answered == answered[:1]):  # of models that answered other questions, those in common decide
-        common = fit_common_scores(part.cells)[0]
+        common = fit_common_scores(compare_pairs(part.cells))[0]
         scores = np.where(np.isnan(common), scores - 2 * np.nanmax(np.abs(scores)) - 1, common)
-    order = [int(i) for i in np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")]
-    order = [i for i in order if not math.isnan(scores[i])]
+    order = [int(i) for i in np.argsort(-scores, kind="stable") if not math.isnan(scores[i])]
     place = {model: i for i, model in enumerate(order)}
     differs = part.verdict == "distinguishable"
     pairs = zip(part.a[differs].tolist(), part.b[differs].tolist(), strict=True)

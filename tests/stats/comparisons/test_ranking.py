@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.strategies import score_grids
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles import ranking as slow
 from scipy import stats
 
@@ -26,6 +27,7 @@ from howsure.stats.comparisons.ranking import (
     wrong_order,
 )
 from howsure.stats.core.cells import Cells
+from howsure.stats.core.intervals import compute_normal_error
 from howsure.stats.scores.score import score
 
 
@@ -151,53 +153,55 @@ def test_rank_sets_hold_all_true_ranks_at_once(ability):
 @settings(max_examples=60)
 @given(score_grids(min_models=2, missing=False))
 def test_fitted_differences_and_their_errors_are_those_of_pairs(grid):
-    """Theory: where all models answered all questions, each claim has the differences and variances of `pairs`."""
+    """Theory: where all models answered all questions, each claim has the differences and p-values of `pairs`."""
     cells = cells_of(grid)
     for claim in ("new-questions", "these-questions", "single-run"):
-        theta, covariance = fit_common_scores(cells, claim=claim)
         compared = pairs(cells, claim=claim)
-        a, b = compared.a, compared.b
+        theta, covariance = fit_common_scores(compared)
+        a, b, p = compared.a, compared.b, compared.interval().p_value
         variance = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
-        known = ~np.isnan(variance)
+        known = ~np.isnan(p) & ~np.isnan(variance)
         np.testing.assert_allclose((theta[a] - theta[b])[known], compared.difference[known], atol=1e-9)
-        np.testing.assert_allclose(variance[known], compared.variance[known], rtol=1e-7, atol=1e-10)
+        seen = known & (variance > 1e-12)
+        z = np.abs(compared.difference[seen]) / np.sqrt(variance[seen])
+        np.testing.assert_allclose(2 * stats.norm.sf(z), p[seen], rtol=1e-6, atol=1e-12)
 
 
 @settings(max_examples=60)
-@given(score_grids(min_models=2, max_models=2, missing=True))
-def test_two_models_are_fitted_on_their_common_questions(grid):
-    """Theory: with two models, least squares is the paired difference; a question of one of them says nothing."""
+@given(score_grids(min_models=2, max_models=2, missing=True), st.integers(0, 3))
+def test_one_of_two_models_is_the_best_as_often_as_its_test_says(grid, n_clusters):
+    """Theory: P(rank 1) of two models is 1 - p/2 of the one that is ahead, whatever the claim, method and clusters."""
     cells = cells_of(grid)
-    theta, covariance = fit_common_scores(cells)
-    compared = pairs(cells)
-    if compared.n_questions[0] < 2:
-        assert np.isnan(theta).all()
-    else:
-        assert theta[0] - theta[1] == pytest.approx(compared.difference[0], abs=1e-9)
-        variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-        assert variance == pytest.approx(compared.variance[0], abs=1e-9)
+    if n_clusters:
+        cells = replace(cells, clusters=tuple(str(q % n_clusters) for q in range(len(cells.questions))))
+    for claim, method in itertools.product(("new-questions", "these-questions", "single-run"), (None, "t", "clt")):
+        compared, found = pairs(cells, claim=claim, method=method), rank(cells, claim=claim, method=method)
+        p, difference = compared.interval().p_value[0], compared.difference[0]
+        above = 1 - p / 2 if difference > 0 else p / 2
+        np.testing.assert_allclose(found.p_best, [above, 1 - above], atol=4e-6)  # none beyond 4.5 standard errors
+        first = int(np.argmin(found.ranges.rank))
+        if not np.isnan(found.scores.score).any():
+            np.testing.assert_allclose(found.p_above_next[first], max(above, 1 - above), atol=1e-9)
 
 
-@pytest.mark.parametrize("claim", ["new-questions", "these-questions"])
-def test_scores_of_ragged_data_are_those_of_least_squares(claim):
-    """A slow version written differently: numpy's least squares with a column per model and question."""
+def test_scores_of_ragged_data_are_those_of_least_squares():
+    """A slow version written differently: numpy's least squares with a row per pair, and a path where none is tested."""
     rng = np.random.default_rng(8)
     n = rng.integers(0, 2, (4, 30)) * 3
-    cells = counted(rng.binomial(n, 0.6), n)
-    m, q = np.nonzero(n)
-    design = np.zeros((len(m), 34))
-    design[np.arange(len(m)), m], design[np.arange(len(m)), 4 + q] = 1, 1
-    inverse = np.linalg.pinv(design)[:4]
-    means = cells.mean[m, q]
-    theta, covariance = fit_common_scores(cells, claim=claim)
-    slow_theta = inverse @ means
+    n[0, n[1] > 0] = 0  # 0 and 1 share no question
+    compared = pairs(counted(rng.binomial(n, 0.6), n))
+    theta, covariance = fit_common_scores(compared)
+    weight = np.sqrt(compared.n_questions)
+    design = np.zeros((6, 4))
+    design[range(6), compared.a], design[range(6), compared.b] = weight, -weight
+    slow_theta = np.linalg.lstsq(design, weight * np.nan_to_num(compared.difference))[0]
     np.testing.assert_allclose(theta - theta[0], slow_theta - slow_theta[0], atol=1e-9)
-    residuals = means - design @ np.linalg.pinv(design) @ means
-    noise = cells.within[m, q] / 3
-    meat = np.where(q[:, None] == q, np.outer(residuals, residuals), 0) if claim == "new-questions" else np.diag(noise)
-    expected = inverse @ meat @ inverse.T
-    contrast = np.eye(4) - 0.25
-    np.testing.assert_allclose(contrast @ covariance @ contrast, contrast @ expected @ contrast, atol=1e-9)
+    variance = np.diag(covariance)[:, None] + np.diag(covariance) - 2 * covariance
+    between = compute_normal_error(compared.interval()) ** 2
+    np.testing.assert_allclose(variance[compared.a, compared.b][1:], between[1:], atol=1e-9)
+    paths = [(0, 2, 1), (0, 3, 1), (0, 2, 3, 1), (0, 3, 2, 1)]
+    shortest = min(sum(variance[i, j] for i, j in itertools.pairwise(path)) for path in paths)
+    assert variance[0, 1] == pytest.approx(shortest)
 
 
 def test_the_chance_to_be_the_best_by_quadrature():
@@ -205,7 +209,7 @@ def test_the_chance_to_be_the_best_by_quadrature():
     cells = counted([[2, 5, 8, 3], [4, 4, 9, 1], [1, 7, 7, 6], [0, 2, 9, 9]], 10)
     alone = score(cells, claim="these-questions")
     expected = slow.rank_law_of_independent_normals(alone.score.tolist(), np.sqrt(alone.variance).tolist())
-    found = rank(cells, claim="these-questions").p_best
+    found = chance_best(alone.score, np.diag(alone.variance))
     np.testing.assert_allclose(found, [row[0] for row in expected], atol=0.001)
     assert found.sum() == pytest.approx(1)
 
@@ -213,30 +217,12 @@ def test_the_chance_to_be_the_best_by_quadrature():
 @settings(max_examples=30, deadline=None)
 @given(score_grids(min_models=2, max_models=5, missing=True))
 def test_chances_to_be_the_best_add_up_and_do_not_depend_on_the_order(grid):
-    theta, covariance = fit_common_scores(cells_of(grid))
+    theta, covariance = fit_common_scores(pairs(cells_of(grid)))
     found = chance_best(theta, covariance)
     if not np.isnan(found).all():
         assert np.nansum(found) == pytest.approx(1)
     turned = chance_best(theta[::-1], covariance[::-1, ::-1])
     np.testing.assert_allclose(turned[::-1], found, atol=0.002)
-
-
-def test_one_of_two_models_is_the_best_as_often_as_it_is_above_the_other():
-    """Theory: P(rank 1) of two models is Phi(paired difference / SE), and Student's t with few clusters."""
-    rng = np.random.default_rng(3)
-    p = np.clip(rng.random(80) + np.array([[0.03], [0]]), 0, 1)
-    cells = counted(rng.binomial(5, p), 5)
-    for claim in ("new-questions", "these-questions", "single-run"):
-        compared, found = pairs(cells, claim=claim), rank(cells, claim=claim)
-        z = compared.difference[0] / np.sqrt(compared.variance[0])
-        assert found.p_best[0] == pytest.approx(stats.norm.cdf(z), abs=1e-9)
-        assert found.p_above_next[np.argmax(found.scores.score)] == pytest.approx(stats.norm.cdf(abs(z)))
-    clustered = replace(counted(rng.integers(0, 4, (2, 30)), 3), clusters=tuple("abcde" * 6))
-    compared, found = pairs(clustered), rank(clustered)
-    chance = stats.t.cdf(compared.difference[0] / np.sqrt(compared.variance[0]), compared.df[0])
-    assert found.p_best[0] == pytest.approx(chance, abs=0.001)
-    first = int(np.argmax(found.scores.score))
-    assert found.p_above_next[first] == pytest.approx(max(chance, 1 - chance))
 
 
 def test_a_system_that_left_out_hard_questions_is_not_the_best():
@@ -251,10 +237,14 @@ def test_a_system_that_left_out_hard_questions_is_not_the_best():
     assert columns["score"][0] > columns["score"][1]
     assert columns["score_common"].tolist() == [55 / 80, 58 / 80]
     assert columns["rank"].tolist() == [2, 1]
-    assert columns["p_best"][0] == pytest.approx(stats.norm.cdf(-3 / 80 / math.sqrt((7 / 80 - (3 / 80) ** 2) / 80)))
+    # by Bonett and Price, with Satterthwaite's degrees of freedom: 7 of 80 questions differ
+    spread = 7 - 9 / 80
+    whole = spread + 2 + 2 * 9 / 80 / 82
+    chance = stats.t.cdf(-3 / 82 / math.sqrt(whole / 82 / 81), 79 * (whole / spread) ** 2)
+    assert columns["p_best"][0] == pytest.approx(chance)
     assert found["model"].tolist() == ["m1", "m0"]
-    assert "score_common" in found.fit_text(80)
-    assert "score_common" not in rank(counted(right, 1)).fit_text(80)
+    assert "score_common" in hs.rank(counted(right, n)).fit_text(80)
+    assert "score_common" not in hs.rank(counted(right, 1)).fit_text(80)
 
 
 def test_twins_share_the_first_rank():

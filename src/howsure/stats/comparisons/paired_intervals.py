@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray, mean_where
-from howsure.stats.core.claims import DifferenceMethod, check_level
+from howsure.stats.core.claims import check_level
 from howsure.stats.core.intervals import Interval
 
 __all__ = ["RARE_SIZE", "adjusted_error", "adjusted_t", "pseudo_sizes", "pseudo_variance", "reach_both_ends", "tango"]
@@ -186,13 +186,14 @@ def adjusted_t(
         half = special.stdtrit(degrees, (1 + level) / 2) * se
         statistic = center / se
         p_value = 2 * special.stdtr(degrees, -np.abs(statistic))
+        of_difference = se * (1 + 2 / n)
     used = np.where(np.isinf(degrees), np.nan, degrees)  # the normal quantile is not Student's t
     flat = se == 0
     half, p_value = np.where(flat, np.nan, half), np.where(flat, 1.0, p_value)
     low, high = center - half, center + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.full(len(low), "adjusted-t"), statistic, p_value, flat, used)
+    return Interval(low, high, level, np.full(len(low), "adjusted-t"), statistic, p_value, flat, used, of_difference)
 
 
 def pseudo_variance(cells: Cells, a: IntArray, b: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -243,20 +244,9 @@ def tango(pairs: _Discordant, level: float) -> Interval:
     low = _root(b, c, N, quantile, np.full(len(b), -1.0), estimate)
     high = _root(b, c, N, -quantile, np.full(len(b), 1.0), estimate)
     p_value = 2 * special.ndtr(-np.abs(statistic))
-    return _without_df(low, high, level, "tango", statistic, p_value)
-
-
-def _without_df(
-    low: FloatArray,
-    high: FloatArray,
-    level: float,
-    method: DifferenceMethod,
-    statistic: FloatArray,
-    p_value: FloatArray,
-) -> Interval:
-    """Return intervals that use the normal quantile."""
-    none = np.full(len(low), np.nan)
-    return Interval(low, high, level, np.full(len(low), method), statistic, p_value, np.zeros(len(low), bool), none)
+    none, flat = np.full(len(low), np.nan), np.zeros(len(low), bool)
+    method = np.full(len(low), "tango")
+    return Interval(low, high, level, method, statistic, p_value, flat, none, np.sqrt(b + c) / N)
 
 
 def _discordant(pairs: _Discordant) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ keeps its coverage near 0 and 1, where t and CLT lose it (docs/guarantees.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "VarianceFactors",
     "chi_square_factors",
+    "compute_normal_error",
     "compute_normal_score",
     "difference_limits",
     "interval",
@@ -81,6 +82,8 @@ class Interval(Limits):
         Where no variation was seen at all: an interval of width 0 would claim certainty.
     df
         Degrees of freedom of the quantile of t that the interval uses; NaN for intervals that use none.
+    se
+        Estimate over the statistic: the standard error that the test compares the estimate with.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Interval(Limits):
     p_value: FloatArray = field(repr=False)
     flat: NDArray[np.bool_] = field(repr=False)
     df: FloatArray = field(repr=False)
+    se: FloatArray = field(repr=False)
 
 
 def compute_normal_score(between: Interval) -> FloatArray:
@@ -121,6 +125,21 @@ def compute_normal_score(between: Interval) -> FloatArray:
     size = np.where(np.isinf(size), np.where(np.isnan(leading), np.abs(between.statistic), leading), size)
     size = np.where(between.method == "clt", np.abs(between.statistic), size)
     return np.asarray(np.copysign(size, between.statistic))
+
+
+def compute_normal_error(between: Interval) -> FloatArray:
+    """Return the standard error with which a normal estimate has the p-value of each test; 0 where nothing varied.
+
+    Examples
+    --------
+    >>> compute_normal_error(interval([0.5, 0.0], [0.1, 0.1], [5, 5])).round(3).tolist()
+    [0.197, 0.119]
+    """
+    t = np.maximum(np.abs(between.statistic), 1e-6)  # the ratio below has a limit at 0
+    p_value = 2 * np.where(np.isnan(between.df), special.ndtr(-t), special.stdtr(between.df, -t))
+    with np.errstate(invalid="ignore"):
+        error = between.se * t / compute_normal_score(replace(between, statistic=t, p_value=p_value))
+    return np.where(np.isnan(between.p_value), np.nan, np.where(between.flat, 0.0, error))
 
 
 def interval(
@@ -192,7 +211,7 @@ def interval(
             low, high = estimate - half, estimate + half
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat, degrees)
+    return Interval(low, high, level, np.full(n.shape, method), statistic, p_value, flat, degrees, se)
 
 
 def is_few_df(between: Interval) -> NDArray[np.bool_]:
