@@ -205,24 +205,6 @@ def check_too_many_pairs(x, pairs, reference):
 # notes of the numbers
 
 
-def check_lost_in_pairs(x, where):
-    """D of a difference is below 0 by a quarter of the variance of the differences."""
-    below, zero = [], []
-    for i, j in x.pairs:
-        both = (x.k[i] > 0) & (x.k[j] > 0)
-        d, several = (x.mean[i] - x.mean[j])[both], (x.k[[i, j]] > 1) & both
-        if len(d) < 2 or not several.any(axis=1).all():
-            continue
-        E = [x.within[m][several[row]].mean() for row, m in enumerate((i, j))]
-        noise = sum(
-            (np.where(x.k[m][both] > 1, x.within[m][both], E[row]) / x.k[m][both]).mean()
-            for row, m in enumerate((i, j))
-        )
-        if 1.25 * d.var() - noise < 1e-9:
-            (below if 1.25 * d.var() - noise < -1e-9 else zero).append((i, j))
-    check_pairs(x, where, below, zero)
-
-
 def check_pairs(x, where, expected, perhaps=()):
     """A note is of these pairs, and of any of those that are `perhaps`: their number, or the models of a single one."""
     first = set(np.argsort(-np.nan_to_num(x.score, nan=-1), kind="stable")[:60].tolist())
@@ -954,10 +936,6 @@ COMPUTED = [
             r"(\w+)\."
         ),
         check_too_many_pairs,
-    ),
-    (
-        r"([^:]+): data noise is lost in the sampling noise: by chance the estimated error for new questions is below that for these questions\.",
-        check_lost_in_pairs,
     ),
     (
         (

@@ -179,9 +179,8 @@ def test_one_of_two_models_is_the_best_as_often_as_its_test_says(grid, n_cluster
         p, difference = compared.interval().p_value[0], compared.difference[0]
         above = 1 - p / 2 if difference > 0 else p / 2
         np.testing.assert_allclose(found.p_best, [above, 1 - above], atol=4e-6)  # none beyond 4.5 standard errors
-        first = int(np.argmin(found.ranges.rank))
         if not np.isnan(found.scores.score).any():
-            np.testing.assert_allclose(found.p_above_next[first], max(above, 1 - above), atol=1e-9)
+            np.testing.assert_allclose(found.columns()["p_above_next"][0], max(above, 1 - above), atol=1e-9)
 
 
 def test_scores_of_ragged_data_are_those_of_least_squares():

@@ -44,8 +44,6 @@ from howsure.stats.core.results import Columns, Result, make_columns, notes
 from howsure.stats.core.strata import average_strata, split_strata
 from howsure.stats.scores import (
     IN_CLUSTERS,
-    LOST_SHARE,
-    NARROW_BY_CHANCE,
     ONE_CLUSTER,
     ONE_QUESTION,
     WITHOUT_CLUSTERS,
@@ -382,8 +380,6 @@ class Comparison(Result):
         if np.any(of_largest):
             is_graded = self.cells.unit and not self.cells.binary
             of_largest &= is_graded & (self.pseudo_size == 1)
-        is_narrow = self.data < -LOST_SHARE * self.variance * self.n_questions - 1e-12
-        is_narrow &= self.claim == "new-questions" and self.n_clusters is None
         return notes(
             {
                 "no question in common": ~common,
@@ -399,7 +395,6 @@ class Comparison(Result):
                 "on the questions that both answered": common & (self.n_questions < len(self.cells.questions)),
                 f"one generation per question{which}: data and prediction noise cannot be separated": common
                 & np.isnan(self.prediction),
-                NARROW_BY_CHANCE: is_narrow,
                 RARE_DIFFERENCES: self._is_narrow_if_rare(between),
                 **self._of_variants(),
                 **self._of_clusters(),

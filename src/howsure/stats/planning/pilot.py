@@ -22,7 +22,6 @@ from howsure.stats.prompts import estimate_components
 from howsure.stats.scores import (
     FEW_QUESTIONS,
     IN_CLUSTERS,
-    LOST_DATA_NOISE,
     NEW_CLUSTERS,
     NO_END,
     ONE_CLUSTER,
@@ -129,8 +128,7 @@ def components_from_cells(
         pilot_notes.pop(ONE_CLUSTER, None)
         pilot_notes[WITHOUT_CLUSTERS] = None
     if D < 0:
-        pilot_notes = dict.fromkeys(text for text in pilot_notes if not text.startswith(LOST_DATA_NOISE))
-        pilot_notes[f"{LOST_DATA_NOISE}: it is planned as 0"] = None
+        pilot_notes["data noise is lost in the sampling noise: it is planned as 0"] = None
     return VarianceComponents(
         question=max(D, 0.0),  # NaN stays: max returns its first argument
         generation=E,

@@ -51,9 +51,6 @@ from howsure.stats.scores.score_intervals import SCORE_INTERVALS, clopper_pearso
 
 __all__ = [
     "FEW_QUESTIONS",
-    "LOST_DATA_NOISE",
-    "LOST_SHARE",
-    "NARROW_BY_CHANCE",
     "NO_END",
     "ONE_QUESTION",
     "Scores",
@@ -85,13 +82,6 @@ FEW_QUESTIONS = "few questions: the interval may be too narrow, as kinds of ques
 _FEW_GENERATIONS = 4
 #: Note on them where the error would be larger by this factor if they varied most.
 _LARGER_ERROR = 1.25
-#: Note on an estimate of data noise so far below 0, by this share of var(p_q) or more, that the error for new questions
-#: is a tenth below that for these questions; a little below 0 is what equal questions give every second time.
-LOST_SHARE = 0.25
-LOST_DATA_NOISE = "data noise is lost in the sampling noise"
-NARROW_BY_CHANCE = (
-    f"{LOST_DATA_NOISE}: by chance the estimated error for new questions is below that for these questions"
-)
 #: Beginning of the note on graded scores that do not reach an end, where the interval is wider than that of t by this
 #: factor or more because they may.
 NO_END = "if no question can score"
@@ -660,7 +650,6 @@ def _reasons(
             and 1 < answered[i] < FEWEST_QUESTIONS,
             "the plug-in prediction noise is below 0, so that the data noise is more than the total": noise.data[i]
             > (1 + 1e-12) * noise.total[i],
-            NARROW_BY_CHANCE: is_of_others and noise.data[i] < -LOST_SHARE * noise.between[i] - 1e-12,
         }
         if claim == "these-questions" and cells.strata is None:
             conditions[_describe_unseen_variation(cells, noise, i)] = True
