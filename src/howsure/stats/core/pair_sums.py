@@ -35,6 +35,8 @@ def common_sums(cells: Cells) -> CommonSums:
     M, N = cells.n.shape
     patterns, pattern_of = answer_patterns(cells.answered)
     repeated, always = bool(np.any(cells.n > 1)), not np.any(cells.n == 1)
+    is_whole = cells.binary and not repeated  # sums of 0 and 1 are exact in single precision
+    in_single = patterns.astype(np.float32)
     X = np.empty((M, N))
     center = np.empty(M)
     by_pattern = np.zeros((6, M, len(patterns)))
@@ -47,9 +49,13 @@ def common_sums(cells: Cells) -> CommonSums:
         p = total / np.maximum(k, 1)  # 0 where not answered
         center[rows] = p.sum(axis=1) / np.maximum(answered.sum(axis=1), 1)
         x = X[rows] = (p - center[rows, None]) * answered
-        by_pattern[0, rows] = answered @ patterns.T
-        by_pattern[1, rows] = p @ patterns.T
-        by_pattern[2, rows] = (x * x) @ patterns.T
+        by_pattern[0, rows] = answered.astype(np.float32) @ in_single.T
+        by_pattern[1, rows] = p.astype(np.float32) @ in_single.T if is_whole else p @ patterns.T
+        if is_whole:  # (p - c)^2 = (1 - 2c) p + c^2
+            c = center[rows, None]
+            by_pattern[2, rows] = (1 - 2 * c) * by_pattern[1, rows] + c**2 * by_pattern[0, rows]
+        else:
+            by_pattern[2, rows] = (x * x) @ patterns.T
         if repeated:
             several = (k > 1).astype(float)
             within = np.nan_to_num(cells.estimate_within(rows))
