@@ -31,9 +31,8 @@ CHARACTERS_PER_NAT = 400.0
 WARM, COLD = 0.5, 0.05
 #: A note is made if at least this number and this share of the prompts repeat their text.
 FEWEST, SHARE = 5, 0.2
-#: If so many prompts and repeats show no difference at all, a note is made for texts of any length: of a model that
-#: gives another answer in .03 of its generations in .03 of evaluations (.10 with 20 prompts, .01 with 100). With fewer,
-#: but at least so many, if texts of their length are all equal with a smaller probability than `DIFFERENT_P`.
+#: If so many prompts and repeats are all equal, a note is made for texts of any length (of a model that differs in .03
+#: of its generations in .03 of evaluations); with fewer, if that is less probable for their length than `DIFFERENT_P`.
 MANY_PROMPTS, MANY_REPEATS, FEWEST_EQUAL = 40, 100, 20
 #: The shares of equal texts within and across replies differ if Student's t of their difference over prompts has a
 #: smaller two-sided p-value than this, and the difference is at least so large.
