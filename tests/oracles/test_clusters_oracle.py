@@ -2,7 +2,6 @@
 
 import math
 from itertools import product
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -186,21 +185,3 @@ def test_clusters_do_not_enter_the_claim_of_these_questions():
     ):
         one, other = first_row(result(alone)), first_row(result(together))
         assert (one["low"], one["high"]) == pytest.approx((other["low"], other["high"]), rel=1e-12)
-
-
-# ---- ranks
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_chance_to_be_best_of_two_models_with_parts_in_common(seed):
-    """Phi(difference/SE) with the clustered SE of the difference, not of two models that vary alone."""
-    sizes = (5,) * 40
-    clusters = names_of(sizes)
-    rng = np.random.default_rng(seed)
-    common = np.repeat(rng.normal(0, 1, 40), 5)
-    y = np.array([common + rng.normal(0, 0.2, 200) + shift for shift in (0.02, 0.0)])
-    columns = hs.rank(cells_of(y, clusters)).columns()
-    p_best = dict(zip(columns["model"], columns["p_best"], strict=True))
-    se = math.sqrt(oracle.cr2(y[0] - y[1], clusters)[0])
-    chance = NormalDist().cdf(float(np.mean(y[0] - y[1])) / se)
-    assert p_best["0"] == pytest.approx(chance, abs=0.02)

@@ -15,13 +15,12 @@ from scipy import stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.questions.attempts import (
+    _majority_by_draws,
+    _majority_exactly,
     _VoteCounts,
     estimate_majority,
     estimate_pass_at_k,
-    majority_by_draws,
-    majority_exactly,
     pass_all,
-    pass_any,
 )
 from howsure.stats.scores.score import score
 
@@ -44,9 +43,9 @@ def counted(correct, n):
 def test_each_question_and_their_mean_are_the_slow_ones(grid, k):
     """A slow version written differently: every subset of k generations."""
     cells = cells_of(grid)
-    for measure, ours, theirs in (("pass@k", pass_any, slow.pass_at), ("pass^k", pass_all, slow.pass_all)):
-        values = ours(cells.total, cells.n, k)[0]
-        for row, value in zip(grid[0], values, strict=True):
+    any_right, all_right = 1 - pass_all(cells.n - cells.total, cells.n, k), pass_all(cells.total, cells.n, k)
+    for measure, ours, theirs in (("pass@k", any_right, slow.pass_at), ("pass^k", all_right, slow.pass_all)):
+        for row, value in zip(grid[0], ours[0], strict=True):
             assert value == pytest.approx(float(theirs(row, k)), nan_ok=True)
         columns = estimate_pass_at_k(cells, [k]).columns()
         mean = columns["score"][columns["measure"] == measure][0]
@@ -62,7 +61,7 @@ def test_unbiased_by_complete_enumeration(p, n, k):
     chance = stats.binom.pmf(np.arange(n + 1), n, p)
     c = np.arange(n + 1)
     for measure, values, truth in (
-        ("pass@k", pass_any(c, n, k), 1 - (1 - p) ** k),
+        ("pass@k", 1 - pass_all(n - c, n, k), 1 - (1 - p) ** k),
         ("pass^k", pass_all(c, n, k), p**k),
     ):
         assert chance @ values == pytest.approx(truth)
@@ -171,7 +170,7 @@ def tallied(rows, right=("a", "b")):
 def test_majority_is_the_slow_one(rows, k):
     """A slow version written differently: every subset, ties shared; two right answers, and answers missing."""
     cells, cell, count, correct = tallied(rows)
-    exact = majority_exactly(_VoteCounts.of(cells, cell, count, correct), k)
+    exact = _majority_exactly(_VoteCounts.of(cells, cell, count, correct), k)
     assert exact is not None
     expected = [float(slow.majority_at(row, {"a", "b"}, k)) for row in rows]
     assert exact[0] == pytest.approx(expected, nan_ok=True)
@@ -184,8 +183,8 @@ def test_majority_by_draws_agrees_and_its_product_is_of_disjoint_subsets():
     rows = [["a", "a", "c", "d", None], ["a", "c", "c", "a", "b"], ["a", "c", None, None]]
     cells, cell, count, correct = tallied(rows, right=("a",))
     votes = _VoteCounts.of(cells, cell, count, correct)
-    single, product_ = majority_by_draws(votes, 2, 40000, np.random.default_rng(3), twice=True)
-    exact = majority_exactly(votes, 2)
+    single, product_ = _majority_by_draws(votes, 2, 40000, np.random.default_rng(3), twice=True)
+    exact = _majority_exactly(votes, 2)
     assert single[0] == pytest.approx(exact[0], abs=0.01)
     for row, found in zip(rows, product_[0], strict=True):
         pairs = [
@@ -227,7 +226,7 @@ def test_where_exact_costs_too_much_it_is_drawn_and_repeats():
     tally = rng.multinomial(200, np.ones(40) / 40, 3)
     cells = counted(tally[:, 0][None], 200)
     arguments = np.repeat(np.arange(3), 40), tally.ravel(), np.tile(np.arange(40) == 0, 3)
-    assert majority_exactly(_VoteCounts.of(cells, *arguments), 120) is None
+    assert _majority_exactly(_VoteCounts.of(cells, *arguments), 120) is None
     once, again = (estimate_majority(cells, *arguments, [120], trials=60, rng=6).score for _ in range(2))
     assert once.tolist() == again.tolist()
     assert np.isnan(estimate_majority(cells, *arguments, [120], trials=9, claim="these-questions").variance).all()
@@ -255,7 +254,7 @@ def test_draws_in_several_blocks_are_all_counted():
     """
     cells = counted(np.full((1, 2000), 3), 4)
     votes = _VoteCounts.of(cells, np.repeat(np.arange(2000), 2), np.tile([3, 1], 2000), np.tile([True, False], 2000))
-    single, both = majority_by_draws(votes, 1, 1000, np.random.default_rng(8), twice=True)
+    single, both = _majority_by_draws(votes, 1, 1000, np.random.default_rng(8), twice=True)
     assert np.mean(single) == pytest.approx(3 / 4, abs=0.002)
     assert np.mean(both) == pytest.approx(1 / 2, abs=0.002)
 

@@ -9,7 +9,7 @@ from oracles import suspects as slow
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.attempts import _VoteCounts, majority_exactly
+from howsure.stats.questions.attempts import _majority_exactly, _VoteCounts
 from howsure.stats.questions.consistency import (
     AnswerCounts,
     estimate_consistency,
@@ -111,7 +111,7 @@ def test_the_majority_of_one_generation_is_p_correct():
     made = of(answers, target)
     n, total = made.n_cell.astype(int), made.at_cells(made.total)
     cells = Cells("b", made.models, made.questions, n, total, total.copy())
-    one = majority_exactly(_VoteCounts.of(cells, made.cell, made.n, made.correct), 1)
+    one = _majority_exactly(_VoteCounts.of(cells, made.cell, made.n, made.correct), 1)
     np.testing.assert_allclose(one, made.p_correct)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from howsure.stats.core.cells import Cells
-from howsure.stats.questions.items import compute_discrimination, compute_question_tau, describe_questions
+from howsure.stats.questions.items import _compute_discrimination, compute_question_tau, describe_questions
 
 
 def test_discrimination_is_the_correlation_with_the_other_questions():
@@ -21,7 +21,7 @@ def test_discrimination_is_the_correlation_with_the_other_questions():
         answered = [row for row in means if not np.isnan(row[j])]
         others = [np.nanmean([x for i, x in enumerate(row) if i != j]) for row in answered]
         expected.append(np.corrcoef([row[j] for row in answered], others)[0, 1])
-    assert compute_discrimination(cells) == pytest.approx(expected)
+    assert _compute_discrimination(cells) == pytest.approx(expected)
 
 
 def test_the_table_of_questions_by_hand():

@@ -78,16 +78,6 @@ def test_intervals_cover_with_clusters_of_unequal_size(sizes, df):
     assert covered > 0.93 if len(set(sizes)) == 1 else covered < 0.87
 
 
-def test_the_chance_to_be_best_of_two_models_is_that_of_their_clustered_difference():
-    correct, _ = evaluations(1, 2, REPOSITORIES, sd=1.2, rng=np.random.default_rng(4))
-    cells = counted(correct[0], names_of(REPOSITORIES))
-    compared = compare(cells, "m0", "m1")
-    p = compared.interval().p_value[0]
-    assert rank(cells).p_best[0] == pytest.approx(1 - p / 2 if compared.difference[0] > 0 else p / 2)
-    without = compare(replace(cells, clusters=None), "m0", "m1")
-    assert compared.variance[0] > 1.5 * without.variance[0]
-
-
 @pytest.mark.long
 def test_ranks_of_equal_models_are_kept_where_clusters_are_told():
     """Guarantee: 5 equal models on 60 passages of 5 questions, 500 evaluations; any rank ruled out, nominal .05."""

@@ -12,7 +12,7 @@ import howsure as hs
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score
-from howsure.stats.scores.missing import _interpolate, count_missing, critical_value, fill_missing, score_with_missing
+from howsure.stats.scores.missing import _critical_value, _interpolate, count_missing, fill_missing, score_with_missing
 
 
 def cells(failed=((0, 1, 2, 0), (0, 0, 0, 0))):
@@ -101,8 +101,8 @@ def test_the_critical_value_solves_its_equation():
     for level in (0.8, 0.95, 0.999):
         for ratio in (0, 0.03, 0.4, 1, 3, 50):
             root = optimize.brentq(lambda c, r=ratio, at=level: stats.norm.cdf(c + r) - stats.norm.cdf(-c) - at, 0, 9)
-            assert critical_value(np.array(ratio), level) == pytest.approx(root, abs=1e-9)
-    assert np.isnan(critical_value(np.array(np.nan), 0.95))
+            assert _critical_value(np.array(ratio), level) == pytest.approx(root, abs=1e-9)
+    assert np.isnan(_critical_value(np.array(np.nan), 0.95))
 
 
 @pytest.mark.filterwarnings("ignore:.*has a higher score:howsure.errors.HowsureWarning")  # its models are draws

@@ -33,31 +33,7 @@ __all__ = [
     "estimate_majority_of_answers",
     "estimate_pass_at_k",
     "pass_all",
-    "pass_any",
 ]
-
-
-def pass_any(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
-    """Return the unbiased estimate of pass@k, 1 - C(n - c, k)/C(n, k) (Chen et al. 2021).
-
-    Parameters
-    ----------
-    total, n
-        Number c of right generations, and of all generations, of each question, any common shape.
-    k
-        Number of attempts, at least 1.
-
-    Returns
-    -------
-    numpy.ndarray
-        NaN where n < k.
-
-    Examples
-    --------
-    >>> pass_any([0, 1, 3], [5, 5, 2], 3).tolist()
-    [0.0, 0.6, nan]
-    """
-    return 1 - pass_all(np.asarray(n) - np.asarray(total), n, k)
 
 
 def pass_all(total: ArrayLike, n: ArrayLike, k: int) -> FloatArray:
@@ -337,10 +313,10 @@ def estimate_majority(
     generator = np.random.default_rng(rng)
 
     def estimate(k: int) -> _Estimate:
-        exact = majority_exactly(counts, k)
+        exact = _majority_exactly(counts, k)
         if exact is not None and claim != "these-questions":
             return _Estimate(exact, np.full(exact.shape, np.nan))
-        drawn, product = majority_by_draws(counts, k, trials, generator, twice=claim == "these-questions")
+        drawn, product = _majority_by_draws(counts, k, trials, generator, twice=claim == "these-questions")
         success = drawn if exact is None else exact
         return _Estimate(success, success**2 - product)
 
@@ -523,12 +499,8 @@ class _VoteCounts:
         return np.where(self.n >= k, array.reshape(self.n.shape), np.nan)
 
 
-def majority_exactly(counts: _VoteCounts, k: int) -> FloatArray | None:
-    """Return P(the most frequent answer of k random generations is right), (M, N); None where it is too costly.
-
-    A subset where the right answer occurs j times and no other more often, but t others equally often, counts
-    1/(1 + t) = integral of y^t over y in [0, 1]: each other answer is a polynomial in x with y at degree j.
-    """
+def _majority_exactly(counts: _VoteCounts, k: int) -> FloatArray | None:
+    """Return P(the most frequent answer of k random generations is right), (M, N); None where it is too costly."""
     has_k = counts.n.ravel()[counts.cell] >= k
     row, slot = np.nonzero(counts.correct & (counts.count > 0) & has_k[:, None])
     others = counts.count[row].astype(float)
@@ -557,14 +529,10 @@ def majority_exactly(counts: _VoteCounts, k: int) -> FloatArray | None:
     return counts.to_cells(np.bincount(row, won, minlength=len(counts.cell)).astype(float), k)
 
 
-def majority_by_draws(
+def _majority_by_draws(
     counts: _VoteCounts, k: int, trials: int, draw: np.random.Generator, *, twice: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the share of right random subsets, and of disjoint pairs of subsets that are both right, (M, N) each.
-
-    The second is an unbiased estimate of the squared probability; NaN unless `twice`, and for fewer than 2k
-    generations.
-    """
+    """Return the share of right random subsets, and of disjoint pairs of subsets that are both right, (M, N) each."""
     n = counts.n.ravel()[counts.cell]
     rows = np.flatnonzero(n >= k)
     single, product = np.zeros(len(n)), np.zeros(len(n))

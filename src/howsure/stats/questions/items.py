@@ -27,7 +27,6 @@ __all__ = [
     "OneParameter",
     "QuestionTable",
     "QuestionTau",
-    "compute_discrimination",
     "compute_question_tau",
     "describe_questions",
     "fit_one_parameter",
@@ -289,32 +288,8 @@ def compute_question_tau(cells: Cells, *, ability: AbilityRule = "others") -> Qu
     return QuestionTau(cells.benchmark, cells.questions, n_models, score, tau, p_value)
 
 
-def compute_discrimination(cells: Cells) -> FloatArray:
-    """Compute the correlation of each question with the score on the other questions, over models.
-
-    Parameters
-    ----------
-    cells
-        M models on N questions; any real scores. A model counts for the questions that it answered.
-
-    Returns
-    -------
-    numpy.ndarray
-        Pearson's correlation of the models' means on the question and on the others that they answered, shape (N,); NaN
-        with fewer than three models, or where all of them are alike on the question or on the others.
-
-    References
-    ----------
-    Lord, F. M. and Novick, M. R. (1968), Statistical Theories of Mental Test Scores, chapter 15 (item-rest
-    correlation).
-
-    Examples
-    --------
-    >>> scores = [[[1], [1], [0], [1]], [[1], [0], [0], [1]], [[0], [0], [1], [0]]]
-    >>> cells = Cells.from_scores("demo", ["a", "b", "c"], ["q1", "q2", "q3", "q4"], scores)
-    >>> compute_discrimination(cells).round(2).tolist()
-    [0.5, 0.5, -0.94, 0.5]
-    """
+def _compute_discrimination(cells: Cells) -> FloatArray:
+    """Compute the correlation of each question with the score on the other questions, over models."""
     present = cells.answered
     mean = np.where(present, cells.mean, 0)
     n_others = np.sum(present, axis=1, keepdims=True) - present
@@ -427,7 +402,7 @@ def describe_questions(cells: Cells) -> QuestionTable:
         np.sum(cells.total > 0, axis=0),
         score,
         fit_one_parameter(cells),
-        compute_discrimination(cells),
+        _compute_discrimination(cells),
         compute_question_tau(cells),
     )
 

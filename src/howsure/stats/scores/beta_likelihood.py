@@ -14,9 +14,7 @@ __all__ = [
     "BetaGrid",
     "Counts",
     "distinct_counts",
-    "log_posterior",
     "make_beta_grid",
-    "make_grid_axes",
     "maximize_likelihood",
     "mixture_quantile",
 ]
@@ -191,8 +189,8 @@ def make_beta_grid(
     block = max(1, _ELEMENTS // (37 * 27 * c.shape[1]))
     for start in range(0, len(c), block):
         rows = slice(start, start + block)
-        x, t = make_grid_axes(c[rows], d[rows], weight[rows], _NODES, _NODES, correlation=correlation)
-        log_density = log_posterior(x, t, c[rows], d[rows], weight[rows], correlation=correlation).reshape(len(x), -1)
+        x, t = _make_grid_axes(c[rows], d[rows], weight[rows], _NODES, _NODES, correlation=correlation)
+        log_density = _log_posterior(x, t, c[rows], d[rows], weight[rows], correlation=correlation).reshape(len(x), -1)
         likely = np.argpartition(-log_density, _N_LIKELY, axis=1)[:, :_N_LIKELY]
         log_density = np.take_along_axis(log_density, likely, axis=1)
         probability = np.exp(log_density - log_density.max(axis=1, keepdims=True))
@@ -205,7 +203,7 @@ def make_beta_grid(
     return BetaGrid(a, b, probability)
 
 
-def make_grid_axes(
+def _make_grid_axes(
     c: FloatArray,
     d: FloatArray,
     weight: FloatArray,
@@ -222,12 +220,12 @@ def make_grid_axes(
     x = np.clip(np.concatenate([center - step[:, ::-1], center, center + step], axis=1), 1e-9, np.pi / 2 - 1e-9)
     t = np.broadcast_to(np.linspace(-13, 13, 27), (len(c), 27))
     for of_x, of_t in ((25, 17), (n_x, n_t)):  # from all that is possible to what is likely, end points included
-        log_density = log_posterior(x, t, c, d, weight, correlation=correlation)
+        log_density = _log_posterior(x, t, c, d, weight, correlation=correlation)
         x, t = _around_peak(x, log_density.max(axis=2), of_x), _around_peak(t, log_density.max(axis=1), of_t)
     return x, t
 
 
-def log_posterior(
+def _log_posterior(
     x: FloatArray,
     t: FloatArray,
     c: FloatArray,

@@ -21,7 +21,7 @@ from howsure.stats.core.intervals import Limits
 from howsure.stats.core.results import Columns, Result, RowNotes, read_columns
 from howsure.stats.scores.score import Scores, describe_generations
 
-__all__ = ["Bounds", "count_missing", "critical_value", "fill_missing", "score_with_missing"]
+__all__ = ["Bounds", "count_missing", "fill_missing", "score_with_missing"]
 
 #: Critical values at which limits are computed; those between are interpolated (error below .01 standard errors).
 _NODES = 3
@@ -70,36 +70,8 @@ def fill_missing(cells: Cells, value: float) -> Cells:
     )
 
 
-def critical_value(ratio: FloatArray, level: float) -> FloatArray:
-    """Standard errors by which an interval has to reach beyond both bounds of a partly known mean.
-
-    Parameters
-    ----------
-    ratio
-        Distance of the bounds over the larger of their standard errors, any shape, at least 0; NaN gives NaN.
-    level
-        Coverage of the mean in (0, 1).
-
-    Returns
-    -------
-    The C that solves Phi(C + ratio) - Phi(-C) = level, of the shape of `ratio`: the two-sided quantile where the bounds
-    are one, the one-sided quantile where they are far apart.
-
-    Notes
-    -----
-    The estimated bounds are never in the wrong order, for which the interval holds uniformly although their distance is
-    an estimate (Stoye 2009, lemma 3).
-
-    References
-    ----------
-    Imbens and Manski (2004), Confidence intervals for partially identified parameters, Econometrica 72, eq. (6)-(7).
-    Stoye (2009), More on confidence intervals for partially identified parameters, Econometrica 77.
-
-    Examples
-    --------
-    >>> critical_value(np.array([0.0, 0.5, 5.0]), 0.95).round(3).tolist()
-    [1.96, 1.77, 1.645]
-    """
+def _critical_value(ratio: FloatArray, level: float) -> FloatArray:
+    """Standard errors by which an interval has to reach beyond both bounds of a partly known mean."""
     ratio = np.asarray(ratio, float)
     low = np.full(ratio.shape, special.ndtri(level))
     high = np.full(ratio.shape, special.ndtri((1 + level) / 2))
@@ -137,7 +109,7 @@ class Bounds(Result):
         """Return the interval of each score at a level in (0, 1), shape (M,).
 
         The lower limit is that of `as_zero` and the upper one that of `as_one`, at the level that has
-        `critical_value` for its quantile. Where nothing is missing that is the interval of `answered`.
+        `_critical_value` for its quantile. Where nothing is missing that is the interval of `answered`.
 
         Notes
         -----
@@ -156,7 +128,7 @@ class Bounds(Result):
             ratio = np.where(
                 self.as_one.score > self.as_zero.score, (self.as_one.score - self.as_zero.score) / error, 0
             )
-        place = (critical_value(ratio, level) - nodes[0]) / (nodes[1] - nodes[0])
+        place = (_critical_value(ratio, level) - nodes[0]) / (nodes[1] - nodes[0])
         lows, highs = np.array([each.low for each in below]), np.array([each.high for each in above])
         return Limits(_interpolate(lows, place), _interpolate(highs, place), level)
 
