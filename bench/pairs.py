@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import howsure as hs
-from howsure.rows.table import read_cells
+from howsure import read as read_cells
 from howsure.stats.comparisons import pairs
 from howsure.stats.core.cells import Cells
 

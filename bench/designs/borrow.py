@@ -20,7 +20,7 @@ import numpy as np
 
 from designs.data import Array, names
 from designs.engine import LEVEL, LOWEST, Table, guarantee, slack
-from howsure.rows.table import read_cells
+from howsure import read as read_cells
 from howsure.stats import borrowing
 from howsure.stats.borrowing import FEWEST_QUESTIONS
 from howsure.stats.borrowing.borrowed_scores import BorrowedScores

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.exported_runs import row, same, stored, write_run
 from helpers.noted import noted
+from helpers.tables import read_cells, read_runs
 
 import howsure as hs
 from howsure.errors import InputError
 from howsure.export import conversion
 from howsure.logs.base import UNSCORED
 from howsure.notes import Note
-from howsure.rows.table import read_cells, read_runs
 from howsure.stats.core.cells import Cells
 from howsure.store import scorer_files
 from howsure.store.responses import RunFolder, read

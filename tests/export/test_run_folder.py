@@ -7,6 +7,7 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from helpers.tables import read_cells
 
 import howsure as hs
 import howsure.export.run_folder as folder_module
@@ -21,7 +22,6 @@ from howsure.results.table_log import TableLogReader
 from howsure.rows import to_cells
 from howsure.rows.columns import TableOptions
 from howsure.rows.mapping import read_map
-from howsure.rows.table import read_cells
 from howsure.store import manifest
 from howsure.store.lookup import find_generations, find_prompts, read_clusters
 from howsure.store.manifest import ModelRecord

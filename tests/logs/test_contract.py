@@ -28,6 +28,7 @@ from howsure.logs.file_formats import FileHead
 from howsure.logs.log_names import DistinctLog, LogNames
 from howsure.logs.log_source import LogSource
 from howsure.logs.spec import list_specs
+from howsure.rows.to_cells import make_cells
 
 FOLDER, GOLDEN = (Path(__file__).parent / name for name in ("examples", "golden"))
 GEN, MC = (next((FOLDER / "lm_eval").glob(f"samples_tiny_{name}_*.jsonl")).name for name in ("gen", "mc"))
@@ -307,7 +308,7 @@ def test_a_source_has_the_labels_that_it_is_given(log):
     assert {row.model for row in source.generations()} <= set(labels.values())
     assert source.manifest()["models"].keys() == set(labels.values())
     if any(row.score is not None for row in log.read()[0]):
-        assert {model for cells in source.cells() for model in cells.models} <= set(labels.values())
+        assert {model for cells in source.group(make_cells) for model in cells.models} <= set(labels.values())
 
 
 # --- damage: every row, or fewer and a note, or one clear line ---
@@ -445,6 +446,7 @@ def test_much_damage(tmp_path_factory, data):
 TINY = """
 import json
 from howsure.logs.base import LogInfo, LogReader, RowKey
+from howsure.rows.to_cells import make_cells
 from howsure.store.manifest import ModelRecord
 
 class TinyReader(LogReader):

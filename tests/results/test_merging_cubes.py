@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 from helpers.stored_rows import open_run
+from helpers.tables import read_cubes
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, StoreError
-from howsure.rows.table import read_cubes
 from howsure.store.manifest import AdaptivePlan, save_plan
 from howsure.store.schema import Response
 

@@ -10,6 +10,7 @@ from helpers.long_cases import mark_long
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.results.sources import find_sources
+from howsure.rows.to_cells import make_cells
 
 pytestmark = pytest.mark.filterwarnings("ignore::howsure.errors.HowsureWarning")
 
@@ -86,7 +87,7 @@ def test_parts_of_paths_that_the_user_names(tmp_path):
         hs.read(tmp_path / "exam")
     assert caught.value.options == ("--map", "files: {model: 0}")
     sources = find_sources(tmp_path / "exam", layout={"model": 0})
-    assert [cells.models for source in sources for cells in source.cells()] == [("base",), ("tuned",)]
+    assert [cells.models for source in sources for cells in source.group(make_cells)] == [("base",), ("tuned",)]
     sources = find_sources(tmp_path / "exam", layout={"generation": 0})
     assert [source.path.name for source in sources] == ["base.csv", "tuned.csv"]
 

@@ -17,11 +17,12 @@ import polars as pl
 import pytest
 import yaml
 from helpers.long_cases import mark_long
+from helpers.tables import read_cells, read_cubes, read_runs
 
 import howsure as hs
 from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.rows import formats
-from howsure.rows.table import open_table, read_cells, read_cubes, read_runs
+from howsure.rows.table import open_table
 
 CASES = yaml.safe_load(Path(__file__).with_name("format_cases.yaml").read_text(encoding="utf-8"))
 ROWS = "model,question,run,score\na,q1,1,1\na,q2,1,0\nb,q1,1,0.5\nb,q2,1,\n"

@@ -4,9 +4,9 @@ import os
 import shutil
 
 import pytest
+from helpers.tables import read_cells, read_cubes, read_runs
 
 from howsure.rows.frames import is_frame
-from howsure.rows.table import read_cells, read_cubes, read_runs
 
 NAMES = ["benchmark", "model", "question", "variant", "generation", "score"]
 ROWS = [
@@ -60,7 +60,7 @@ def test_the_same_cells_of_a_spark_frame(frame):
 
 
 def test_runs_and_cubes_of_a_spark_frame(frame):
-    assert [int(run.n.sum()) for run in read_runs(frame)["b"].values()] == [2, 1]
+    assert [int(run.n.sum()) for run in read_runs(frame)["b"]] == [2, 1]
     _, b = read_cubes(frame)
     assert b.nested
     assert b.n.tolist() == [[[2], [0]], [[0], [1]]]

@@ -1,10 +1,7 @@
-"""Rows to cells: the same cells on every engine."""
-
-import dataclasses
+"""Rows to cells, runs and cubes."""
 
 import duckdb
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -15,8 +12,6 @@ from howsure.stats.core.cells import Cells
 from howsure.stats.scores import score
 from howsure.stats.sequential.adaptive_allocation import merge_stages
 from howsure.store.manifest import AdaptivePlan
-
-pytestmark = pytest.mark.usefixtures("grouped_by_duckdb")
 
 ROWS = {
     "benchmark": ["b", "b", "b", "a", "b", "b"],
@@ -29,20 +24,9 @@ ROWS = {
 }
 
 
-ENGINES = {
-    "pyarrow": pa.table,
-    "pandas": pd.DataFrame,
-    "polars": pl.DataFrame,
-    "polars, lazy": pl.LazyFrame,
-    "duckdb": pa.table,
-}
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_same_cells_on_every_engine(engine):
-    frame = ENGINES[engine](ROWS)
-    with duckdb.connect() as connection:
-        a, b = to_cells.make_cells(connection.from_arrow(frame) if engine == "duckdb" else frame)
+@pytest.mark.parametrize("make", [pa.table, pl.LazyFrame])
+def test_cells_of_rows(make):
+    a, b = to_cells.make_cells(make(ROWS))
     assert (a.benchmark, a.models, a.total.tolist()) == ("a", ("x",), [[0.25]])
     assert (b.benchmark, b.models, b.questions, b.variants) == ("b", ("m1", "m2"), ("q1", "q2"), ("v1", "v2"))
     assert b.n.tolist() == [[2, 1], [1, 0]]
@@ -50,38 +34,6 @@ def test_the_same_cells_on_every_engine(engine):
     assert b.total_sq.tolist() == [[1.25, 0.0], [1.0, 0.0]]
     assert b.failed.tolist() == [[0, 1], [0, 0]]
     assert b.unparsed.tolist() == [[0, 1], [0, 0]]
-
-
-@pytest.mark.parametrize("without", ["", "generation", "variant", "cluster", "answer"])
-def test_few_rows_are_grouped_in_memory_as_duckdb_groups_them(without, monkeypatch):
-    """Kind of truth: two engines; ragged rows, some without a score, in random order."""
-    rng = np.random.default_rng(5)
-    variants, generations = "v" if without == "variant" else "vw", range(1, 5)
-    key = [(b, m, q, v, g) for b in "xy" for m in "abc" for q in range(9) for v in variants for g in generations]
-    key = [key[i] for i in rng.permutation(len(key))[: 2 * len(key) // 3]]
-    columns = dict(
-        zip(("benchmark", "model", "question", "variant", "generation"), zip(*key, strict=True), strict=True)
-    )
-    score = rng.choice([0, 0.25, 0.5, 1, None], len(key)).tolist()
-    columns |= {"cluster": [str(q // 3) for _, _, q, _, _ in key], "score": score}
-    columns["answer"] = rng.choice(["A", "B", None], len(key)).tolist()
-    columns.pop(without, None)
-
-    def group_all():
-        with duckdb.connect() as connection:
-            rows = connection.from_arrow(pa.table(columns))
-            cells, runs = to_cells.make_cells(rows), to_cells.make_runs(rows)
-            some = to_cells.make_cells(rows, generations=2) if without != "generation" else []
-            cubes = to_cells.make_cubes(rows)
-        return [*cells, *some, *(run for each in runs.values() for run in each.values()), *cubes]
-
-    by_duckdb = group_all()
-    monkeypatch.setattr(to_cells, "_FEW_ROWS", len(key))
-    in_memory = group_all()
-    assert len(in_memory) == len(by_duckdb) >= 6
-    for one, other in zip(in_memory, by_duckdb, strict=True):
-        for field in dataclasses.fields(one):
-            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), err_msg=field.name)
 
 
 def test_duplicate_keys_are_refused():
@@ -156,12 +108,10 @@ def test_runs_of_a_staged_model_are_the_generations_that_all_questions_have():
     assert [run.n.sum() for run in to_cells.make_runs(staged_rows())["b"].values()] == [4, 3, 2, 1, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_same_cubes_on_every_engine(engine):
-    frame = ENGINES[engine](ROWS | {"tone": ["kind", "kind", "cold", "kind", "kind", "kind"]})
+def test_cubes_of_rows():
+    frame = pa.table(ROWS | {"tone": ["kind", "kind", "cold", "kind", "kind", "kind"]})
     with duckdb.connect() as connection:
-        rows = connection.from_arrow(frame) if engine == "duckdb" else frame
-        a, b = to_cells.make_cubes(rows, dimensions=["tone"])
+        a, b = to_cells.make_cubes(connection.from_arrow(frame), dimensions=["tone"])
     assert (a.benchmark, a.models, a.variants, a.total.tolist()) == ("a", ("x",), ("v1",), [[[0.25]]])
     assert (b.models, b.questions, b.variants) == (("m1", "m2"), ("q1", "q2"), ("v1", "v2"))
     assert b.n.tolist() == [[[1, 1], [1, 0]], [[1, 0], [0, 0]]]

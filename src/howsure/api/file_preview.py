@@ -16,11 +16,13 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.logs.log_source import LogSource
 from howsure.notes import note_omission
 from howsure.results.evaluations import Evaluations
-from howsure.results.sources import Source, find_sources
+from howsure.results.sources import find_sources
 from howsure.results.table_source import TableSource
 from howsure.rows.frames import is_frame
 from howsure.rows.mapping import GivenMap, Shape, TableMap
+from howsure.rows.source import Source
 from howsure.rows.table import TableContent, apply_options, describe_table
+from howsure.rows.to_cells import make_cells
 from howsure.safe_text import escape_control_characters, shorten_hash
 from howsure.stats.core.results import Columns, Result, make_columns
 
@@ -188,7 +190,7 @@ def _find_options(sources: Sequence[Source], lines: list[str]) -> list[str]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", HowsureWarning)
-                source.cells()
+                source.group(make_cells)
         except InputError as error:
             if not error.options or not error.options[0].startswith("-"):
                 continue

@@ -19,10 +19,11 @@ from howsure.notes import Note, warn
 from howsure.results.answers import GENERATION_KINDS, GenerationKind
 from howsure.results.evaluations import Evaluations
 from howsure.results.run_source import RunSource
-from howsure.results.sources import Data, Source
+from howsure.results.sources import Data
 from howsure.results.stored_generations import StoredGeneration, StoredGenerations
 from howsure.results.table_log import TableLogReader, has_completions
 from howsure.results.table_source import TableSource
+from howsure.rows.source import Source
 from howsure.safe_text import escape_json
 from howsure.stats.core.claims import check_choice
 from howsure.stats.core.results import Columns, Result, make_columns

@@ -460,12 +460,13 @@ def _read_labelled(data: CellsLike, labels: str | Path) -> list[JudgedCompletion
     from howsure.judging.random_labels import read_labels
     from howsure.judging.stored_verdicts import find_first_generation, read_judged_completions, read_judged_table
     from howsure.results.table_source import TableSource
+    from howsure.rows.to_cells import make_runs
 
     results = open_judged(data)
     tables = [one for one in results.sources if isinstance(one, TableSource)] if results is not None else []
     is_table = results is not None and len(tables) == len(results.sources)
     sources = [] if is_table else _require_judged(data)
-    runs = tables[0].runs() if is_table and tables else {}
+    runs = (tables[0].group(make_runs) or {}) if is_table and tables else {}
     file: LabelFile = read_labels(Path(labels), first_generation=find_first_generation(runs))
     if not file.labels:
         remedy = "label some completions first: howsure review --random N --verdicts FILE FOLDER"

@@ -14,7 +14,8 @@ from howsure.errors import InputError
 from howsure.logs.log_source import LogSource
 from howsure.results.evaluations import Evaluations, read
 from howsure.results.run_source import RunSource
-from howsure.results.sources import Data, Source
+from howsure.results.sources import Data
+from howsure.rows.source import Source
 from howsure.sample.prices import PICO_PER_DOLLAR, Price, find_price, format_dollars
 from howsure.stats.core.claims import check_level
 from howsure.stats.core.results import Results

@@ -15,7 +15,8 @@ from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, open_or_list, read
 from howsure.results.run_source import RunSource
-from howsure.results.sources import Data, Source
+from howsure.results.sources import Data
+from howsure.rows.source import Source
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.questions import AnswerCounts

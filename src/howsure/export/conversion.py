@@ -21,9 +21,9 @@ from howsure.rescoring.agreement import Agreements
 from howsure.rescoring.rescore import choose_scorer, compare_scores, rescore
 from howsure.results.evaluations import Evaluations
 from howsure.results.run_source import RunSource
-from howsure.results.sources import Source
 from howsure.results.table_log import TableLogReader
 from howsure.results.table_source import TableSource
+from howsure.rows.source import Source
 from howsure.safe_text import neutralise_formula
 from howsure.stats.core.cells import is_binary
 from howsure.stats.core.results import Columns, Result, Results

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from howsure.errors import InputError
 from howsure.logs.base import LogRow
 from howsure.logs.log_names import DistinctLog
-from howsure.notes import Note, note_omission
+from howsure.notes import Note
 from howsure.rows import to_cells
+from howsure.rows.source import Source
 from howsure.store.schema import UNSCORED, USAGE_COLUMNS, has_scoring_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from howsure.stats.core.cells import Cells
-    from howsure.stats.core.cube import Cube
-
+T = TypeVar("T")
 #: Number of rows that are converted to Arrow at a time.
 _BATCH = 20_000
 _COLUMNS = (
@@ -38,53 +38,28 @@ _COLUMNS = (
 )
 
 
-class LogSource:
+class LogSource(Source):
     """One log of another program, which is read once and stored in memory without its texts.
 
     Parameters
     ----------
     log
         The log, with its reader, its options and the names under which it is read.
-    most_generations
-        Only the first so many generations of each cell are read; None reads all.
-    is_optional
-        Whether a log that cannot be read is left out with a note, such as one of many in a folder; else it is an error.
 
     Attributes
     ----------
-    path, reader, options, info
+    reader, options, info
         Those of `log`.
-    notes
-        What the log does not contain or what could not be read; empty until its rows were read.
-    fault
-        Why an optional log was left out; None where it was read.
-    given_at
-        Index, among the paths and frames that were given, of the one that it was found at.
     """
 
-    given_at = 0
-    pass_at: float | None = None
+    path: Path
 
     def __init__(self, log: DistinctLog, *, most_generations: int | None = None, is_optional: bool = False) -> None:
-        self.log, self.most_generations, self.is_optional = log, most_generations, is_optional
-        self.reader, self.path, self.info, self.options = log.reader, log.path, log.info, log.options
-        self.notes: list[Note] = []
-        self.fault: InputError | None = None
+        super().__init__(log.path, most_generations, is_optional=is_optional)
+        self.log, self.reader, self.info, self.options = log, log.reader, log.info, log.options
 
-    def cells(self) -> list[Cells]:
-        """Return the cells, one object per benchmark."""
-        rows, where = self.rows, str(self.path)
-        return to_cells.make_cells(rows, where=where, pass_at=self.pass_at) if rows.num_rows else []
-
-    def runs(self) -> dict[str, dict[str, Cells]]:
-        """Return the cells of each generation, by benchmark."""
-        if not self.rows.num_rows:
-            return {}
-        days = to_cells.find_days(self.rows, self.info.created)
-        return to_cells.make_runs(self.rows, where=str(self.path), days=days)
-
-    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
-        """Return the cells of each prompt variant, one cube per benchmark.
+    def group(self, make: Callable[..., T], dimensions: Sequence[str] = ()) -> T | None:
+        """Return what a function of `to_cells` makes of the rows; None without rows.
 
         Raises
         ------
@@ -94,7 +69,10 @@ class LogSource:
         if dimensions:
             what = f"a log has no dimension {dimensions[0]!r}"
             raise InputError(what, where=str(self.path), remedy="howsure convert makes a run folder of it")
-        return to_cells.make_cubes(self.rows, where=str(self.path)) if self.rows.num_rows else []
+        more: dict[str, object] = {"pass_at": self.pass_at} if make is to_cells.make_cells else {}
+        if make is to_cells.make_runs:
+            more["started"] = self.info.created
+        return make(self.rows, where=str(self.path), **more) if self.rows.num_rows else None
 
     def manifest(self) -> dict[str, object]:
         """Return what the log states of itself, in the form of the manifest of a run folder."""
@@ -123,10 +101,7 @@ class LogSource:
         try:
             return self._read_rows()
         except InputError as error:
-            if not self.is_optional:
-                raise
-            self.fault = error
-            self.notes.append(note_omission(error))
+            self.leave_out(error)
         return _make_schema().empty_table()
 
     def read_answers(self) -> pa.Table | None:

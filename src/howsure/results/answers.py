@@ -24,9 +24,9 @@ from howsure.errors import HowsureWarning, InputError
 from howsure.logs.log_source import LogSource
 from howsure.notes import Note, warn
 from howsure.results.run_source import RunSource, is_judged
-from howsure.results.sources import Source
 from howsure.results.table_log import TableLogReader
 from howsure.results.table_source import TableSource
+from howsure.rows.source import Source
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.questions import AnswerCounts
 from howsure.store import responses

@@ -18,11 +18,12 @@ from howsure.errors import HowsureWarning, InputError, UnknownNameError
 from howsure.notes import Note, merge_notes, warn
 from howsure.results.merging import compare_sources, find_shared_cells, join_runs, merge_cubes, share_clusters
 from howsure.results.run_source import is_judged
-from howsure.results.sources import Data, Source, check_no_mapping, find_sources
+from howsure.results.sources import Data, check_no_mapping, find_sources
 from howsure.rows.columns import TableOptions
 from howsure.rows.frames import is_frame
 from howsure.rows.mapping import GivenMap, Shape
-from howsure.rows.to_cells import flatten_cube, merge_cells
+from howsure.rows.source import Source
+from howsure.rows.to_cells import flatten_cube, make_cells, make_cubes, make_runs, merge_cells
 from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.repeats import describe_dependence
@@ -281,7 +282,7 @@ class Evaluations(Sequence[Cells]):
         self.cells()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HowsureWarning)  # reading the cells has raised the same warnings
-            parts = self._limit([source.cells() for source in self.sources])
+            parts = self._limit([source.group(make_cells) or [] for source in self.sources])
         for model, first, source in find_shared_cells(parts, self.sources):
             if first.given_at != source.given_at:
                 return model, str(first.path), str(source.path)
@@ -337,7 +338,7 @@ class Evaluations(Sequence[Cells]):
 
     @cached_property
     def _cells(self) -> tuple[Cells, ...]:
-        parts = self._limit([source.cells() for source in self.sources])
+        parts = self._limit([source.group(make_cells) or [] for source in self.sources])
         self._benchmarks_of = {i: {cells.benchmark for cells in part} for i, part in enumerate(parts) if part}
         shared, unclustered = share_clusters([cells for part in parts for cells in part])
         merged = merge_cells(shared)
@@ -347,7 +348,7 @@ class Evaluations(Sequence[Cells]):
 
     @cached_property
     def _cubes(self) -> tuple[Cube, ...]:
-        parts = self._limit([source.cubes(self.dimensions) for source in self.sources])
+        parts = self._limit([source.group(make_cubes, dimensions=self.dimensions) or [] for source in self.sources])
         # Each question is sampled independently under each variant.
         flat = [[flatten_cube(cube) for cube in part if not cube.is_whole] for part in parts]
         self._find_doubts(flat, flat[0] if len(flat) == 1 else [])
@@ -359,9 +360,8 @@ class Evaluations(Sequence[Cells]):
 
     @cached_property
     def _runs(self) -> dict[str, list[Cells]]:
-        parts = self._limit(
-            [[run for runs in source.runs().values() for run in runs.values()] for source in self.sources]
-        )
+        each = [source.group(make_runs) or {} for source in self.sources]
+        parts = self._limit([[run for runs in own.values() for run in runs.values()] for own in each])
         self._warn([])
         return join_runs(parts)
 

@@ -24,7 +24,7 @@ from howsure.store.manifest import Manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from howsure.results.sources import Source
+    from howsure.rows.source import Source
 
 #: The type of the parts that are merged: cells or cubes.
 Part = TypeVar("Part", Cells, Cube)

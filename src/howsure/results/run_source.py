@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from howsure.errors import InputError, StoreError
 from howsure.logs.base import OF_OWN_SCORES
 from howsure.notes import Note
 from howsure.results import merging
 from howsure.rows import to_cells
+from howsure.rows.source import Source
 from howsure.rows.to_cells import keep_first_rows
 from howsure.store import database, manifest, responses, scorer_files
 from howsure.store import manifest as manifests
@@ -21,17 +22,18 @@ from howsure.store.schema import KEY, UNSCORED, WITHOUT_ANSWER, has_scoring_erro
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from howsure.stats.core.cells import Cells
-    from howsure.stats.core.cube import Cube
+T = TypeVar("T")
 
 _COLUMNS = (*KEY, "score", "answer", "created")
 #: Name of the column with the clusters that a run folder stores.
 _CLUSTER = "cluster"
 #: Largest number of models that a note names.
 _N_NAMED = 3
+#: Codes of the notes on models that were sampled adaptively, by what is made of the rows.
+_OF_STAGES = {"make_cells": "stages-weighted", "make_runs": "stages-as-runs", "make_cubes": "stages-of-variants"}
 
 
-class RunSource:
+class RunSource(Source):
     """One run folder.
 
     Parameters
@@ -43,8 +45,6 @@ class RunSource:
     scorer
         Name of the scorer whose scores are read; None reads those of the run's judge, else those that `howsure rescore`
         wrote last, with the own score of each row that has none of these; "run" reads the own scores.
-    most_generations
-        Only the first so many generations of each cell are read; None reads all.
     earlier
         Run folders that are read before this one; copies of their generations are left out.
     labels
@@ -52,18 +52,11 @@ class RunSource:
 
     Attributes
     ----------
-    notes
-        What qualifies the results; more notes are added when rows are read.
     plans
         Plans of the models that were sampled adaptively.
-    fault
-        None, because a run folder is never left out.
-    given_at
-        Index, among the paths and frames that were given, of the one that it was found at.
     """
 
-    given_at = 0
-    pass_at: float | None = None
+    path: Path
 
     def __init__(
         self,
@@ -75,8 +68,8 @@ class RunSource:
         earlier: Sequence[RunSource] = (),
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        self.path, self.columns, self.most_generations = path, columns, most_generations
-        self.earlier, self.labels = tuple(earlier), labels or {}
+        super().__init__(path, most_generations)
+        self.columns, self.earlier, self.labels = columns, tuple(earlier), labels or {}
         self.plans = {
             benchmark: {self.labels.get(label, label): plan for label, plan in plans.items()}
             for benchmark, plans in manifest.load_plans(path).items()
@@ -84,41 +77,31 @@ class RunSource:
         self.scorer = self._find_default_scorer() if scorer is None else scorer
         if scorer == scorer_files.OWN_SCORES:
             self.scorer = None
-        self.notes = self._read_notes()
+        self.notes += self._read_notes()
         is_newest = self.scorer == scorer_files.NEWEST
         name = scorer_files.find_newest(path) if is_newest else self.scorer
         if name is not None and name.startswith("judge:"):
-            self._note(Note("judge-opinion"))
+            self.note(Note("judge-opinion"))
         elif name is not None and "+judge:" in name:
-            self._note(Note("judge-read-unparsed", facts={"scorer": scorer_files.split_name(name)[0]}))
-        self.fault: InputError | None = None
+            self.note(Note("judge-read-unparsed", facts={"scorer": scorer_files.split_name(name)[0]}))
 
-    def cells(self) -> list[Cells]:
-        """Return the cells, one object per benchmark; see `rows.to_cells.make_cells`."""
-        if self.plans:
-            self._note_stages("stages-weighted")
-        if self._is_copy:
-            return []
-        return to_cells.make_cells(self.rows, where=str(self.path), plans=self.plans, pass_at=self.pass_at)
+    def group(self, make: Callable[..., T], dimensions: Sequence[str] = ()) -> T | None:
+        """Return what a function of `to_cells` makes of the rows; None where all are copies.
 
-    def runs(self) -> dict[str, dict[str, Cells]]:
-        """Return the cells of each run by benchmark; a run is one generation of every question."""
+        Cubes have the values that the manifest states for the variants.
+        """
         if self.plans:
-            self._note_stages("stages-as-runs")
-        if self._is_copy:
-            return {}
-        days = to_cells.find_days(self.rows)
-        return to_cells.make_runs(self.rows, where=str(self.path), plans=self.plans, days=days)
-
-    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
-        """Return the cells of each prompt variant, with the values that the manifest states for the variants."""
-        if self.plans:
-            self._note_stages("stages-of-variants")
-        if self._is_copy:
-            return []
-        cubes = to_cells.make_cubes(self.rows, where=str(self.path), plans=self.plans)
-        about = self._manifest or manifests.Manifest()
-        return merging.describe_variants(cubes, about, dimensions, where=str(self.path))
+            labels = sorted({label for models in self.plans.values() for label in models})
+            more = f" and {len(labels) - _N_NAMED} more" if len(labels) > _N_NAMED else ""
+            self.note(Note(_OF_STAGES[make.__name__], facts={"models": ", ".join(labels[:_N_NAMED]) + more}))
+        if not self.rows.num_rows and self.earlier and len(self.marks):
+            return None
+        passes = {"pass_at": self.pass_at} if make is to_cells.make_cells else {}
+        result: Any = make(self.rows, where=str(self.path), plans=self.plans, **passes)
+        if make is to_cells.make_cubes:
+            about = self._manifest or manifests.Manifest()
+            result = merging.describe_variants(result, about, dimensions, where=str(self.path))
+        return cast("T", result)
 
     def manifest(self) -> dict[str, object] | None:
         """Return the manifest, with the labels under which models are read; None if the run never wrote one.
@@ -175,7 +158,7 @@ class RunSource:
             if not table.num_rows:
                 raise InputError("no completion has a score", where=str(self.path), remedy=remedy)
             of = "" if self.scorer is None else f" by {self.scorer}"
-            self._note(Note("unscored-completions", n=number, facts={"of": of, "remedy": remedy}))
+            self.note(Note("unscored-completions", n=number, facts={"of": of, "remedy": remedy}))
         names = [name for name in _COLUMNS if name != "answer" or has_answers(table)]
         if set(compute.unique(table["status"]).to_pylist()) & set(WITHOUT_ANSWER):
             names.append("status")  # refusals are not unparsed
@@ -183,7 +166,7 @@ class RunSource:
         table, models = merging.pool_requests(table)
         if models:
             more = f" and {len(models) - _N_NAMED} more models" if len(models) > _N_NAMED else ""
-            self._note(Note("requests-as-units", facts={"models": ", ".join(models[:_N_NAMED]) + more}))
+            self.note(Note("requests-as-units", facts={"models": ", ".join(models[:_N_NAMED]) + more}))
         return self._add_clusters(table.drop_columns("request"))
 
     def _suggest_scorer(self) -> str:
@@ -226,11 +209,6 @@ class RunSource:
         scored = table.filter(compute.not_equal(table["status"], UNSCORED))
         return keep_first_rows(scored, self.most_generations, str(self.path))
 
-    @property
-    def _is_copy(self) -> bool:
-        """Whether all generations are copies; False for an empty folder."""
-        return not self.rows.num_rows and bool(self.earlier) and len(self.marks) > 0
-
     def _drop_copies(self, table: pa.Table, *, note: bool = False) -> pa.Table:
         """Return the rows that no earlier folder has."""
         from pyarrow import compute
@@ -240,7 +218,7 @@ class RunSource:
             if number := compute.sum(copies).as_py():
                 table = table.filter(compute.invert(copies))
                 if note:
-                    self._note(Note("copied-from-folder", n=number, facts={"other": str(other.path)}))
+                    self.note(Note("copied-from-folder", n=number, facts={"other": str(other.path)}))
         return table
 
     def rename_models(self, table: pa.Table) -> pa.Table:
@@ -283,7 +261,7 @@ class RunSource:
             mine = compute.equal(table["benchmark"], benchmark)
             if compute.any(compute.and_(mine, compute.is_null(cluster))).as_py():
                 cluster = compute.if_else(mine, pa.scalar(None, pa.string()), cluster)
-                self._note(Note("clusters-of-some-questions", benchmark, (benchmark,)))
+                self.note(Note("clusters-of-some-questions", benchmark, (benchmark,)))
         return table.append_column(_CLUSTER, cluster) if cluster.null_count < len(cluster) else table
 
     def _find_default_scorer(self) -> str | None:
@@ -303,7 +281,7 @@ class RunSource:
         rows = (row for each in batches for row in each.to_pylist())
         own = sum(row["status"] == UNSCORED or has_scoring_error(row["error"]) for row in rows) - n_unscored
         text = f" (rows that keep the score of the run: {own:,})" if own else ""
-        self._note(Note("newest-scores", n=own, facts={"by": name, "own": text}))
+        self.note(Note("newest-scores", n=own, facts={"by": name, "own": text}))
 
     def _read_notes(self) -> list[Note]:
         """Return the notes and warnings that the run stored, and one on the models that were stopped early."""
@@ -328,16 +306,6 @@ class RunSource:
                 where = one.benchmark if several else ""
                 notes.append(Note("stopped-early", where, (one.benchmark,), facts={"why": one.message}))
         return notes
-
-    def _note_stages(self, code: str) -> None:
-        """Note which models were sampled adaptively; the code has the consequence for the results."""
-        labels = sorted({label for models in self.plans.values() for label in models})
-        more = f" and {len(labels) - _N_NAMED} more" if len(labels) > _N_NAMED else ""
-        self._note(Note(code, facts={"models": ", ".join(labels[:_N_NAMED]) + more}))
-
-    def _note(self, note: Note) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
 
 
 def has_answers(table: pa.Table) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from howsure import notes
 from howsure.errors import InputError, StoreError
@@ -28,14 +28,11 @@ from howsure.rows.formats import SUFFIXES, find_table_parts, is_glob, is_remote,
 from howsure.rows.frames import FrameLike, is_frame
 from howsure.rows.mapping import GivenMap, Shape, TableMap, read_map
 from howsure.rows.naming import Layout
+from howsure.rows.source import Source
 from howsure.rows.table import describe_table, open_table
 from howsure.safe_text import mask_address
 from howsure.store.manifest import LogIdentity, Manifest, load
 from howsure.store.responses import is_run
-
-if TYPE_CHECKING:
-    from howsure.stats.core.cells import Cells
-    from howsure.stats.core.cube import Cube
 
 #: The inputs that can be read: a path, a glob, an address, a frame, or several of these.
 Data: TypeAlias = str | PathLike[str] | FrameLike | Iterable[str | PathLike[str] | FrameLike]
@@ -64,43 +61,6 @@ _REMEDY = f"give a run folder, logs, or tables ({', '.join(SUFFIXES)})"
 _N_NAMED = 3
 #: Largest size in bytes of a JSON file of no program in a folder that is tried as a table.
 _MOST_JSON = 1 << 28
-
-
-class Source(Protocol):
-    """One run folder, log, table or frame; reading it adds to `notes`."""
-
-    #: Index, among the paths and frames that were given, of the one that it was found at.
-    given_at: int
-    #: Least score that `cells` count as 1, in place of the scores; None where they are as they are.
-    pass_at: float | None
-
-    @property
-    def path(self) -> str | Path:
-        """The path, or the name that messages use for it."""
-
-    @property
-    def most_generations(self) -> int | None:
-        """The largest number of generations of each cell that are read; None if all are read."""
-
-    @property
-    def notes(self) -> Sequence[Note]:
-        """What qualifies the results; complete once the source has been read."""
-
-    @property
-    def fault(self) -> InputError | None:
-        """Why a source that is one of many was left out; None where it was read."""
-
-    def cells(self) -> list[Cells]:
-        """Return the cells, one object per benchmark."""
-
-    def runs(self) -> dict[str, dict[str, Cells]]:
-        """Return the cells of each run, by benchmark."""
-
-    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
-        """Return the cells of each prompt variant, one cube per benchmark."""
-
-    def manifest(self) -> dict[str, object] | None:
-        """Return the manifest; None if the source has none."""
 
 
 def find_sources(

@@ -8,25 +8,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from howsure.errors import InputError
 from howsure.logs.settings import is_harmless
-from howsure.notes import Note, note_omission
+from howsure.notes import Note
 from howsure.rows.columns import TableOptions
 from howsure.rows.formats import is_glob, match_pattern, name_table
 from howsure.rows.frames import FrameLike
 from howsure.rows.naming import FileFacts, Layout, name_files
-from howsure.rows.table import describe_table, read_cells, read_cubes, read_runs
+from howsure.rows.score_column import drop_summaries
+from howsure.rows.source import Source
+from howsure.rows.table import describe_table, read_table
+from howsure.rows.to_cells import make_cubes, map_parts
 
-if TYPE_CHECKING:
-    from howsure.stats.core.cells import Cells
-    from howsure.stats.core.cube import Cube
-
-Part = TypeVar("Part")
+T = TypeVar("T")
 
 
-class TableSource:
+class TableSource(Source):
     """A table: a file, a glob of files, an address, or a frame.
 
     Parameters
@@ -37,35 +36,23 @@ class TableSource:
         The mapping, and what no column states.
     path
         The name that messages use for a frame.
-    most_generations
-        Only the first so many generations of each cell are read; None reads all.
-    is_optional
-        Whether a table that cannot be read is left out with a note, such as one of many files of a folder.
     label
         The NAME of `NAME=PATH`.
 
     Attributes
     ----------
-    notes
-        What was decided while the table was read, or why it is left out.
     renames
         New labels of the models in the table.
-    fault
-        Why an optional table was left out; None where it was read.
-    given_at
-        Index, among the paths and frames that were given, of the one that it was found at.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from howsure.rows.mapping import read_map
+    >>> from howsure.rows.to_cells import make_cells
     >>> frame = pa.table({"method": ["m", "m"], "question": ["1", "2"], "score": [1, 0]})
-    >>> TableSource(frame, TableOptions(read_map("model: method"))).cells()[0].models
+    >>> TableSource(frame, TableOptions(read_map("model: method"))).group(make_cells)[0].models
     ('m',)
     """
-
-    given_at = 0
-    pass_at: float | None = None
 
     def __init__(
         self,
@@ -77,63 +64,42 @@ class TableSource:
         is_optional: bool = False,
         label: str = "",
     ) -> None:
-        self.table, self.options, self.most_generations = table, options, most_generations
-        self.is_optional, self.label = is_optional, label
+        name = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
+        super().__init__(name, most_generations, is_optional=is_optional)
+        self.table, self.options, self.label = table, options, label
         self.renames: Mapping[str, str] = {}
-        self.fault: InputError | None = None
-        self.notes: list[Note] = []
-        self.path: str | Path = path if path is not None else table if isinstance(table, (str, Path)) else "the frame"
 
-    def cells(self) -> list[Cells]:
-        """Return the cells; see `rows.table.read_cells`."""
-        return self._read(partial(read_cells, pass_at=self.pass_at)) or []
-
-    def runs(self) -> dict[str, dict[str, Cells]]:
-        """Return the cells of each generation with its number or name; see `rows.table.read_runs`."""
-        return self._read(read_runs) or {}
-
-    def cubes(self, dimensions: Sequence[str] = ()) -> list[Cube]:
-        """Return the cells of each prompt variant; see `rows.table.read_cubes`."""
-        return self._read(partial(read_cubes, dimensions=dimensions)) or []
-
-    def _read(self, read: Callable[..., Part]) -> Part | None:
-        """Return what a function of `rows.table` reads; None where an optional table cannot be read."""
+    def group(self, make: Callable[..., T], dimensions: Sequence[str] = ()) -> T | None:
+        """Return what a function of `to_cells` makes of the rows; None where an optional table cannot be read."""
+        where, options = str(self.path), self.options
 
         def add(note: Note) -> None:
-            own = replace(note, where="") if note.where == str(self.path) else note
-            if own not in self.notes:
-                self.notes.append(own)
+            self.note(replace(note, where="") if note.where == where else note)
 
-        if self.options.map.text:
-            facts = {"digest": self.options.map.digest, "mapping": self.options.map.text}
-            add(Note("mapping", facts=facts))
-        options: dict[str, Any] = {"generations": self.most_generations, "options": self.options, "note": add}
+        if options.map.text:
+            add(Note("mapping", facts={"digest": options.map.digest, "mapping": options.map.text}))
+        if make is make_cubes:
+            options = replace(options, dimensions=tuple(dimensions), by_variant=True)
+        own: Callable[..., Any] = partial(make, generations=self.most_generations)
         try:
-            result = read(self.table, name=str(self.path), **options)
-            return _rename_models(result, self.renames) if self.renames else result
+            result: Any = drop_summaries(read_table(self.table, own, where, options, add), where, add)
+            if self.pass_at is not None:  # which rows sum up others, the scores as they are say
+                rows = read_table(self.table, partial(own, pass_at=self.pass_at), where, options, add)
+                passes = {one.benchmark: one for one in rows}
+                result = [passes[one.benchmark].select(one.models, one.questions) for one in result]
         except InputError as error:
-            if not self.is_optional:
-                raise
-            if self.fault is None:
-                add(note_omission(error))
-            self.fault = error
+            self.leave_out(error)
             return None
+        return cast("T", map_parts(result, self._rename) if self.renames else result)
 
-    def manifest(self) -> None:
-        """Return None, because a table has no manifest."""
-
-
-def _rename_models(result: Any, names: Mapping[str, str]) -> Any:
-    """Return cells or cubes, or lists and mappings of them, with new labels of models."""
-    if isinstance(result, list):
-        return [_rename_models(one, names) for one in result]
-    if isinstance(result, dict):
-        return {key: _rename_models(one, names) for key, one in result.items()}
-    changes: dict[str, Any] = {"models": tuple(names.get(model, model) for model in result.models)}
-    for by_model in ("variants_of", "days"):
-        if own := getattr(result, by_model, None):
-            changes[by_model] = {names.get(model, model): value for model, value in own.items()}
-    return replace(result, **changes)
+    def _rename(self, part: Any) -> Any:
+        """Return cells or a cube with the new labels of the models."""
+        names = self.renames
+        changes: dict[str, Any] = {"models": tuple(names.get(model, model) for model in part.models)}
+        for by_model in ("variants_of", "days"):
+            if own := getattr(part, by_model, None):
+                changes[by_model] = {names.get(model, model): value for model, value in own.items()}
+        return replace(part, **changes)
 
 
 def name_tables(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from howsure.logs.base import LogRow
 from howsure.logs.log_source import LogSource
 from howsure.results.run_source import RunSource
-from howsure.results.sources import Source
+from howsure.rows.source import Source
 from howsure.store import lookup, manifest, responses
 from howsure.store.schema import COLUMNS, KEY, UNSCORED, Response
 

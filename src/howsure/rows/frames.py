@@ -1,4 +1,4 @@
-"""Group the rows of frames that users hold: pandas, polars, pyarrow, DuckDB, PySpark, and what else narwhals reads.
+"""Open frames as rows in DuckDB: those of pandas, polars, pyarrow, DuckDB, PySpark, and what else narwhals reads.
 
 A frame goes to DuckDB through Arrow, a lazy one after it was collected, and is read like a file.
 """
@@ -7,23 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from howsure.errors import InputError, first_line
-from howsure.notes import Note
-from howsure.rows.columns import TableOptions
-from howsure.rows.formats import find_format, name_table, open_database
-from howsure.rows.table import group_rows
-from howsure.rows.words import TEXTS, find_alias
+from howsure.rows.formats import open_database
+from howsure.rows.words import find_alias
 
 if TYPE_CHECKING:
+    import duckdb
     import narwhals as nw
     import pyarrow as pa
-
-T = TypeVar("T")
 
 
 class FrameLike(Protocol):
@@ -46,38 +41,19 @@ def is_frame(thing: object) -> TypeGuard[FrameLike]:
     return _is_batch_reader(thing) or _wrap(thing) is not None
 
 
-def group_frame(
-    frame: FrameLike, options: TableOptions, group: Callable[..., T], name: str, note: Callable[[Note], None]
-) -> T:
-    """Group the rows of a frame; see `table.group_rows`.
-
-    Parameters
-    ----------
-    frame
-        Any frame that `is_frame` accepts.
-    options, group, note
-        As for `table.group_rows`.
-    name
-        What messages call the frame; and its benchmark, where no column and no option states it.
-    """
+@contextmanager
+def open_frame(frame: FrameLike, name: str = "the frame") -> Iterator[duckdb.DuckDBPyRelation]:
+    """Open a frame that `is_frame` accepts as rows in DuckDB; messages call it by its name."""
     import duckdb
 
-    if options.benchmark is None:
-        is_path = "/" in name or find_format(name) is not None
-        options = replace(options, benchmark=name_table(name) if is_path else name)
     with _translate_errors(name):
         if isinstance(frame, duckdb.DuckDBPyRelation):
-            return group_rows(frame, name, options, group, note)
-        if _is_batch_reader(frame):
-            table = _read_batches(frame, options)
-        else:
-            wrapped = _wrap(frame)
-            if wrapped is None:
-                remedy = "give a pandas, polars, pyarrow, DuckDB or PySpark frame, or a path"
-                raise InputError(f"a {type(frame).__name__} is no frame", where=name, remedy=remedy)
-            table = _collect(wrapped, name)
+            yield frame
+            return
+        wrapped = None if _is_batch_reader(frame) else _wrap(frame)
+        table = _read_batches(frame) if wrapped is None else _collect(wrapped, name)
         with open_database() as connection:
-            return group_rows(connection.from_arrow(table), name, options, group, note)
+            yield connection.from_arrow(table)
 
 
 def _wrap(frame: object) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
@@ -97,12 +73,12 @@ def _is_batch_reader(thing: object) -> bool:
     return hasattr(thing, "read_next_batch") and hasattr(thing, "schema")
 
 
-def _read_batches(reader: pa.RecordBatchReader, options: TableOptions) -> pa.Table:
-    """Return batches that can be read once, without columns of long texts that are not needed."""
+def _read_batches(reader: Any) -> pa.Table:
+    """Return batches that can be read once, without columns of long texts, which are not needed."""
     import pyarrow as pa
 
     names = reader.schema.names
-    left_out = {find_alias(name, names) for name in TEXTS if name in {"completion", "choices"} and not options.texts}
+    left_out = {find_alias(name, names) for name in ("completion", "choices")}
     columns = [column for column in names if column not in left_out]
     schema = pa.schema([reader.schema.field(column) for column in columns])
     return pa.Table.from_batches([batch.select(columns) for batch in reader], schema=schema)

@@ -21,6 +21,7 @@ from howsure.rows.sql import (
     read_column_types,
     write_text_sql,
 )
+from howsure.rows.to_cells import map_parts
 from howsure.rows.words import (
     FAILED_WORDS,
     FAILURE_COLUMNS,
@@ -34,10 +35,12 @@ from howsure.rows.words import (
 if TYPE_CHECKING:
     import duckdb
 
+    from howsure.rows.shapes import LongRows
     from howsure.stats.core.cells import Cells
     from howsure.stats.core.cube import Cube
 
 P = TypeVar("P", "Cells", "Cube")
+T = TypeVar("T")
 
 #: Largest difference of a mean that was rounded.
 _TOLERANCE = 0.006
@@ -177,7 +180,7 @@ def scale_scores(
     where: str,
     options: TableOptions,
     note: Callable[[Note], None],
-    percent_names: tuple[str, Sequence[str]] | None = None,
+    long: LongRows,
     limits: tuple[float, float] | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Return rows whose scores that are percent are divided by 100.
@@ -188,8 +191,8 @@ def scale_scores(
         Rows with our columns.
     column
         Name of the column of scores in the table.
-    percent_names
-        Of a melted table: our name for its columns, and those that are percent.
+    long
+        The table as a row per score, with the names of melted columns that are percent.
     limits
         The lowest and the highest score, where they are known.
 
@@ -205,9 +208,10 @@ def scale_scores(
         return table if scale == 1 else table.project(f"* REPLACE (score / {scale!r} AS score)")
     if column in options.map.percent:
         return table.project("* REPLACE (score / 100.0 AS score)")
-    if percent_names is not None and options.map.percent:
-        listed = ", ".join(map(quote_text, percent_names[1]))
-        share = f"CASE WHEN {percent_names[0]} IN ({listed}) THEN score / 100.0 ELSE score END"
+    if long.percent and options.map.percent:
+        listed = ", ".join(map(quote_text, long.percent))
+        name = "model" if long.shape in {"models", "variants"} else "question"
+        share = f"CASE WHEN {name} IN ({listed}) THEN score / 100.0 ELSE score END"
         return table.project(f"* REPLACE ({share} AS score)")
     if limits is not None and limits[0] >= 0 and limits[1] <= 1:
         return table
@@ -310,9 +314,11 @@ def is_summary_name(name: str) -> bool:
     return bool(words) and SUMMARY_WORDS.issuperset(words)
 
 
-def drop_summaries(parts: Sequence[P], where: str, note: Callable[[Note], None]) -> list[P]:
-    """Return cells or cubes without questions and models that by name and content are the mean or sum of the others."""
-    return [_drop_summary(_drop_summary(part, "question", where, note), "model", where, note) for part in parts]
+def drop_summaries(parts: T, where: str, note: Callable[[Note], None]) -> T:
+    """Return cells, runs or cubes without questions and models that by name and content sum up the others."""
+    return map_parts(
+        parts, lambda part: _drop_summary(_drop_summary(part, "question", where, note), "model", where, note)
+    )
 
 
 def _drop_summary(part: P, kind: str, where: str, note: Callable[[Note], None]) -> P:

@@ -52,10 +52,13 @@ _MAXIMA = frozenset({"total", "max", "maxscore", "maxpoints", "maxmarks", "maxim
 
 
 class LongRows(NamedTuple):
-    """A table as a row per score."""
+    """A table as a row per score, with the columns of the table."""
 
     rows: duckdb.DuckDBPyRelation
     matched: MatchedColumns
+    shape: Shape = "generations"
+    melted: tuple[str, ...] = ()
+    """Columns of scores, one for each model, generation or question."""
     percent: tuple[str, ...] = ()
     """Names of the melted columns whose scores are percent."""
 
@@ -236,7 +239,7 @@ def melt(
 ) -> LongRows:
     """Return a row per score of a table with several scores in a row; other tables as they are."""
     if shape not in _ROLES:
-        return _unnest_scores(LongRows(rows, matched))
+        return _unnest_scores(LongRows(rows, matched, shape))
     column_name, row_name = _ROLES[shape]
     rows = number_rows(rows)
     columns, reasons = dict(matched.columns), dict(matched.reasons)
@@ -265,7 +268,8 @@ def melt(
     rows = rows.project(f"{others}, {unnested}" if others else unnested)
     columns |= {column_name: (NAME,), "score": (score,)}
     reasons |= {column_name: f"shape {shape}: the name of its column", "score": f"shape {shape}: a cell"}
-    return LongRows(rows, MatchedColumns(columns, reasons), tuple(labels[name] for name in percent))
+    percent_labels = tuple(labels[name] for name in percent)
+    return LongRows(rows, MatchedColumns(columns, reasons), shape, tuple(melted), percent_labels)
 
 
 def _unnest_scores(long: LongRows) -> LongRows:
@@ -280,4 +284,4 @@ def _unnest_scores(long: LongRows) -> LongRows:
     rows = rows.project(f"{others}, unnest({name}) AS {name}, generate_subscripts({name}, 1) AS {quote_name(number)}")
     columns = {**matched.columns, "generation": (number,)}
     reasons = {**matched.reasons, "generation": "its place in the list of scores"}
-    return LongRows(rows, MatchedColumns(columns, reasons))
+    return long._replace(rows=rows, matched=MatchedColumns(columns, reasons))

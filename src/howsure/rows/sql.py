@@ -19,7 +19,8 @@ _ROUNDING = 0.005
 FIRST_ROWS = 100_000
 #: A whole number, perhaps with zeros after its point.
 _WHOLE_NUMBER = "^[+-]?[0-9]+([.]0+)?$"
-_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
+#: Types of whole numbers.
+INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 
 #: Columns to the names of their types.
 ColumnTypes = Mapping[str, str]
@@ -74,7 +75,7 @@ def write_text_sql(column: str, types: ColumnTypes) -> str:
 
 def name_sql(column: str, types: ColumnTypes) -> str:
     """Return SQL for a column of names: text, or whole numbers, which become text once they are grouped."""
-    return quote_name(column) if types.get(column) in _INTEGERS else write_text_sql(column, types)
+    return quote_name(column) if types.get(column) in INTEGERS else write_text_sql(column, types)
 
 
 def shorten_whole_numbers(
@@ -143,7 +144,7 @@ def number_sql(
     if words is not None and kind in {"VARCHAR", "JSON"}:
         remedy += "; of words, pairs such as pass and fail, yes and no, true and false, C and I are read"
     quoted = quote_name(column)
-    if kind in _INTEGERS or kind.startswith("DECIMAL"):
+    if kind in INTEGERS or kind.startswith("DECIMAL"):
         return f"CAST({quoted} AS DOUBLE)"
     if kind == "BOOLEAN":
         return f"CAST(CAST({quoted} AS TINYINT) AS DOUBLE)"

@@ -11,23 +11,20 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from howsure import notes
 from howsure.errors import InputError, UnknownNameError, first_line
 from howsure.notes import Note
-from howsure.rows import to_cells
 from howsure.rows.columns import NAMED, MatchedColumns, TableOptions, find_columns
 from howsure.rows.formats import find_format, is_glob, is_remote, name_row, name_table, open_database, open_rows
 from howsure.rows.mapping import Shape, TableMap, write_map
 from howsure.rows.model_columns import list_names
 from howsure.rows.repeated_keys import refuse_repeats, refuse_two_targets, write_filter
-from howsure.rows.score_column import drop_summaries, find_failures, read_score_column, scale_scores
-from howsure.rows.shapes import find_shape, melt
+from howsure.rows.score_column import find_failures, read_score_column, scale_scores
+from howsure.rows.shapes import LongRows, find_shape, melt
 from howsure.rows.sql import (
     FIRST_ROWS,
     ColumnTypes,
@@ -48,7 +45,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from howsure.rows.frames import FrameLike
-    from howsure.stats.core.cells import Cells
 
 T = TypeVar("T")
 #: A function that is called with each note.
@@ -83,32 +79,40 @@ class TableLayout(NamedTuple):
     ----------
     rows
         Rows with our columns: `score`, or `n`, `total` and `total_sq`.
-    source
+    long
         The same rows with the columns of the table.
-    matched
-        The columns that have one of our names, and why.
-    shape
-        The shape of the table.
     key
-        SQL of the names in the key, over `source`.
+        SQL of the names in the key, over the columns of the table.
     checks
-        Checks of the rows for when grouping fails.
-    melted
-        Columns of scores, one for each model, generation or question.
+        Checks of the scores for when grouping fails.
     """
 
     rows: duckdb.DuckDBPyRelation
-    source: duckdb.DuckDBPyRelation
-    matched: MatchedColumns
-    shape: Shape
+    long: LongRows
     key: Mapping[str, str]
     checks: tuple[RowCheck, ...]
-    melted: tuple[str, ...] = ()
 
     @property
     def has_generation(self) -> bool:
         """Whether each row has the number of its generation, or is a cell."""
         return bool({"n", "generation"} & set(self.rows.columns))
+
+    def check_names(self, where: str, options: TableOptions) -> None:
+        """Raise InputError for the first row without a name, or with a score that is none."""
+        rows, columns = self.long.rows, self.long.matched.columns
+        types = read_column_types(rows)
+        names = [
+            _check_filled(name, column, types)
+            for name in (*_NAMES, "cluster")
+            if name in columns and (name != "variant" or options.by_variant)
+            for column in columns[name]
+        ]
+        refuse_rows(rows, where, [*names, *self.checks], place=name_row)
+
+    def refuse_repeats(self, where: str) -> None:
+        """Raise InputError where rows of one key differ in a column that may be a name."""
+        has_generation = "generation" in self.long.matched.columns
+        refuse_repeats(self.long.rows, self.key, self.long.matched, where, has_generation=has_generation)
 
 
 def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter) -> TableLayout:
@@ -119,20 +123,10 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     InputError
         When the table has no declared shape, or a row cannot be used.
     """
-    rows = _apply_map(_flatten(rows), options.map, where)
-    options, scorer = _choose_scorer(rows, where, options)
-    matched = find_columns(rows.columns, where, options)
-    _drop_prompt_texts(rows, matched)
-    if not _is_canonical(rows, matched):
-        _refuse_lists(rows, matched, where)
-    _drop_names_of_runs(rows, matched)
-    shape, melted = find_shape(rows, matched, where, options)
-    if shape == "generations" and not _is_canonical(rows, matched):
-        _check_ids_of_rows(rows, matched, note, where)
-    long = melt(rows, shape, melted, matched, options)
+    long = _read_canonical(rows, options)
+    if long is None:
+        long, options = _find_rows(rows, where, options, note)
     rows, matched = long.rows, long.matched
-    if scorer is not None:
-        rows = _filter_scorer(rows, matched, scorer, where)
     names = [
         column for name in (*_NAMES, "cluster") for column in matched.columns.get(name, ()) if column in rows.columns
     ]
@@ -144,13 +138,46 @@ def lay_out(rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, no
     if "model" not in matched.columns and options.model is None:
         remedy = f"the columns are {list_names(rows.columns)}: name it with --columns model=COLUMN, or --model NAME"
         raise InputError("no column for the model", where=where, remedy=remedy, code="no-model")
-    layout = _name_rows(rows, matched, shape, where, options, note, long.percent)
-    return layout._replace(melted=tuple(melted))
+    return _name_rows(long._replace(rows=rows), where, options, note)
 
 
-def _is_canonical(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> bool:
-    """Return whether each column has one of our names, so that nothing beside them can raise a doubt."""
-    return matched.taken.issuperset(rows.columns)
+def _read_canonical(rows: duckdb.DuckDBPyRelation, options: TableOptions) -> LongRows | None:
+    """Return a table with a row per generation whose columns have our own names; None for any other."""
+    names = set(rows.columns)
+    if not {"model", "question", "score"} <= names <= {*_NAMES, "score"} or options.scorer or options.dimensions:
+        return None
+    if options.map != TableMap() or any(kind.id in {"struct", "list"} for kind in rows.types):
+        return None
+    reasons = {name: f"its name is one of those for the {name}" for name in rows.columns}
+    matched = MatchedColumns({name: (name,) for name in rows.columns}, reasons)
+    if "generation" in names:
+        _drop_names_of_runs(rows, matched)
+    return None if _has_others(rows, matched) else LongRows(rows, matched)
+
+
+def _find_rows(
+    rows: duckdb.DuckDBPyRelation, where: str, options: TableOptions, note: Noter
+) -> tuple[LongRows, TableOptions]:
+    """Return a table as a row per score with the columns that have our names, and options with the scorer's column."""
+    rows = _apply_map(_flatten(rows), options.map, where)
+    options, scorer = _choose_scorer(rows, where, options)
+    matched = find_columns(rows.columns, where, options)
+    _drop_prompt_texts(rows, matched)
+    if _has_others(rows, matched):
+        _refuse_lists(rows, matched, where)
+    _drop_names_of_runs(rows, matched)
+    shape, melted = find_shape(rows, matched, where, options)
+    if shape == "generations" and _has_others(rows, matched):
+        _check_ids_of_rows(rows, matched, note, where)
+    long = melt(rows, shape, melted, matched, options)
+    if scorer is not None:
+        long = long._replace(rows=_filter_scorer(long.rows, long.matched, scorer, where))
+    return long, options
+
+
+def _has_others(rows: duckdb.DuckDBPyRelation, matched: MatchedColumns) -> bool:
+    """Return whether a column has none of our names, which may raise a doubt about those that have."""
+    return not matched.taken.issuperset(rows.columns)
 
 
 def _apply_map(rows: duckdb.DuckDBPyRelation, table_map: TableMap, where: str) -> duckdb.DuckDBPyRelation:
@@ -302,16 +329,9 @@ def _may_name_questions(name: str, question: Sequence[str]) -> bool:
     return key in _TEXTS_OF_QUESTION or (is_number and key.endswith("id"))
 
 
-def _name_rows(
-    rows: duckdb.DuckDBPyRelation,
-    matched: MatchedColumns,
-    shape: Shape,
-    where: str,
-    options: TableOptions,
-    note: Noter,
-    percent: Sequence[str],
-) -> TableLayout:
+def _name_rows(long: LongRows, where: str, options: TableOptions, note: Noter) -> TableLayout:
     """Return the rows of a table, a row per score or cell, under our names."""
+    rows, matched, shape = long.rows, long.matched, long.shape
     columns, types = matched.columns, read_column_types(rows)
     expressions = {
         "benchmark": quote_text(options.benchmark or name_table(where)),
@@ -321,18 +341,13 @@ def _name_rows(
     for name in ("benchmark", "model", "question", "cluster", "variant", "generation"):
         if name in columns:
             expressions[name] = _write_name_sql(columns[name], types)
-    expressions |= _write_dimensions_sql(columns, options.dimensions, types)
-    checks = [
-        _check_filled(name, column, types)
-        for name in (*_NAMES, "cluster")
-        if name in columns and (name != "variant" or options.by_variant)
-        for column in columns[name]
-    ]
+    expressions |= _write_dimensions_sql(columns, options.dimensions, types) if options.dimensions else {}
     if "generation" in columns and len(columns["generation"]) == 1:
         expressions["generation"] = _write_generation_sql(rows, columns["generation"][0], types)
     key = {name: expressions[name] for name in _NAMES if name in expressions and name in columns}
+    checks: list[RowCheck] = []
     rows, numbers, limits = _write_numbers(rows, matched, shape, where, options, note, checks)
-    if not _is_canonical(rows, matched):
+    if _has_others(rows, matched):
         _check_unread(rows, matched, key, where, options, note)
     if options.texts:
         expressions |= _write_texts_sql(rows, matched, options, types)
@@ -341,12 +356,11 @@ def _name_rows(
         _refuse_totals(table, matched, where)
     score = matched.first("score")
     if score is not None and shape != "cells":
-        percent_names = ("model" if shape in {"models", "variants"} else "question", percent) if percent else None
-        table = scale_scores(table, score, where, options, note, percent_names, limits)
+        table = scale_scores(table, score, where, options, note, long, limits)
     if "question" not in columns and not options.texts:
         _refuse_repeated_wholes(table, where)
         table = table if "generation" in table.columns else table.project("*, 1 AS generation")
-    return TableLayout(table, rows, matched, shape, key, tuple(check for check in checks if check.late))
+    return TableLayout(table, long._replace(rows=rows), key, tuple(check for check in checks if check.late))
 
 
 def _write_numbers(
@@ -378,7 +392,7 @@ def _write_numbers(
         read = read_score_column(rows, score, where, options, note)
         checks += read.checks
         limits = read.limits
-        has_failures = shape == "generations" and not _is_canonical(rows, matched)
+        has_failures = shape == "generations" and _has_others(rows, matched)
         failed = find_failures(rows, matched, read.sql, where, note) if has_failures else ""
         numbers = [f"{f'CASE WHEN {failed} THEN NULL ELSE {read.sql} END' if failed else read.sql} AS score"]
     refuse_rows(rows, where, [check for check in checks if not check.late], place=name_row)
@@ -439,7 +453,7 @@ def _check_filled(ours: str, column: str, types: ColumnTypes) -> RowCheck:
     """Return the check that a name is not empty."""
     wrong = f"coalesce(trim({write_text_sql(column, types)}), '') = ''"
     remedy = f"fill it in; if a blank cell has the value above, add {shlex.join(write_map(fill=[column]))}"
-    return RowCheck(wrong, column, f"the {ours} is empty", remedy, late=True)
+    return RowCheck(wrong, column, f"the {ours} is empty", remedy)
 
 
 def _write_dimensions_sql(
@@ -622,14 +636,12 @@ def group_rows(
     except InputError:
         if (complete := _drop_blank_rows(rows, where, note)) is not None:
             return group_rows(complete, where, options, group, note)
-        refuse_rows(layout.source, where, layout.checks, place=name_row)
-        if layout.has_generation and layout.shape != "cells":
-            refuse_repeats(
-                layout.source, layout.key, layout.matched, where, has_generation="generation" in layout.matched.columns
-            )
+        layout.check_names(where, options)
+        if layout.has_generation and layout.long.shape != "cells":
+            layout.refuse_repeats(where)
         raise
     if not layout.has_generation and (n := _count_repeated(groups)):
-        refuse_repeats(layout.source, layout.key, layout.matched, where, has_generation=False)
+        layout.refuse_repeats(where)
         collected.append(Note("rows-are-generations", where, n=n))
     for one in collected:
         note(one)
@@ -662,17 +674,10 @@ def _count_repeated(groups: Any) -> int:
     return n
 
 
-def read_cells(
-    table: str | Path | FrameLike,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    *,
-    name: str | None = None,
-    generations: int | None = None,
-    pass_at: float | None = None,
-    options: TableOptions | None = None,
-    note: Noter = notes.warn,
-) -> list[Cells]:
-    """Read the cells of a table of one of the declared shapes.
+def read_table(
+    table: str | Path | FrameLike, make: Callable[..., T], where: str, options: TableOptions, note: Noter
+) -> T:
+    """Return what a function of `to_cells` makes of the rows of a table of one of the declared shapes.
 
     Parameters
     ----------
@@ -680,106 +685,18 @@ def read_cells(
         A csv, tsv, parquet, jsonl, json or xlsx file; a glob of files of one type, which are one table; an address that
         the user's DuckDB reads (`s3://...`); or a frame of pandas, polars, pyarrow, DuckDB, PySpark, or any other that
         narwhals reads.
-    columns
-        Our column names to the table's, where it has other names than `words.ALIASES`; several make one name.
-    name
-        What messages call a frame; and its benchmark, where no column states it.
-    generations
-        Only the first so many generations are read of each model, question and variant; None reads all. Needs a column
-        with their numbers.
-    pass_at
-        Scores of so much or more count as 1, lower ones as 0; None takes them as they are.
-    options
-        What no column states, and the mapping.
-    note
-        Function that is called with each note; the default issues a warning.
-
-    Returns
-    -------
-    list of Cells
-        One per benchmark; the name of the file is the benchmark where no column states it.
+    make, where, options, note
+        As for `group_rows`.
 
     Raises
     ------
     InputError
-        When the table cannot be read; names the row and the column, or the options that read it.
+        When the table cannot be read; names the row and the column, or all options that read it.
     """
-    group = partial(to_cells.make_cells, generations=generations)
-    where = name or (str(table) if isinstance(table, (str, Path)) else "the frame")
-    cells: list[Cells] = _group(table, columns, options, group, where, note)
-    cells = drop_summaries(cells, where, note)
-    if pass_at is None:
-        return cells
-    passes: list[Cells] = _group(table, columns, options, partial(group, pass_at=pass_at), where, note)
-    of_benchmark = {one.benchmark: one for one in passes}
-    return [of_benchmark[one.benchmark].select(one.models, one.questions) for one in cells]
-
-
-def read_runs(
-    table: str | Path | FrameLike,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    *,
-    name: str | None = None,
-    generations: int | None = None,
-    options: TableOptions | None = None,
-    note: Noter = notes.warn,
-) -> dict[str, dict[str, Cells]]:
-    """Read the cells of each run by benchmark and the number or name of its generation; parameters of `read_cells`."""
-    where = name or (str(table) if isinstance(table, (str, Path)) else "the frame")
-    group = partial(to_cells.make_runs, generations=generations)
-    runs: dict[str, dict[str, Cells]] = _group(table, columns, options, group, where, note)
-    return {
-        benchmark: {number: drop_summaries([run], where, note)[0] for number, run in each.items()}
-        for benchmark, each in runs.items()
-    }
-
-
-def read_cubes(
-    table: str | Path | FrameLike,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    *,
-    dimensions: Sequence[str] = (),
-    name: str | None = None,
-    generations: int | None = None,
-    options: TableOptions | None = None,
-    note: Noter = notes.warn,
-) -> list[Cube]:
-    """Read the cells of each prompt variant; without a column for the question, scores of the whole benchmark.
-
-    Parameters
-    ----------
-    table, columns, name, generations, options, note
-        As for `read_cells`. Without a column for the variant there is one, or each combination of `dimensions` is one.
-    dimensions
-        Columns with the values of the variants.
-    """
-    options = replace(options or TableOptions(), dimensions=tuple(dimensions), by_variant=True)
-    group = partial(to_cells.make_cubes, generations=generations)
-    where = name or (str(table) if isinstance(table, (str, Path)) else "the frame")
-    cubes: list[Cube] = _group(table, columns, options, group, where, note)
-    return drop_summaries(cubes, where, note)
-
-
-def _group(
-    table: str | Path | FrameLike,
-    columns: Mapping[str, str | Sequence[str]] | None,
-    options: TableOptions | None,
-    group: Callable[..., T],
-    where: str,
-    note: Noter,
-) -> T:
-    """Return the groups of a table; a refusal has all options that the table needs."""
-    options = options or TableOptions()
-    if columns:
-        options = replace(options, map=options.map.with_columns(columns))
 
     def read(options: TableOptions, note: Noter) -> T:
-        if isinstance(table, (str, Path)):
-            with open_table(table, options.map) as rows:
-                return group_rows(rows, where, options, group, note)
-        from howsure.rows.frames import group_frame
-
-        return group_frame(table, options, group, where, note)
+        with open_table(table, options.map) as rows:
+            return group_rows(rows, where, options, make, note)
 
     try:
         return read(options, note)
@@ -790,8 +707,8 @@ def _group(
 
 
 @contextlib.contextmanager
-def open_table(path: str | Path, table_map: TableMap | None = None) -> Iterator[duckdb.DuckDBPyRelation]:
-    """Open a file, a glob of files or an address as rows in DuckDB; text columns of a csv stay text.
+def open_table(table: str | Path | FrameLike, table_map: TableMap | None = None) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Open a file, a glob of files, an address or a frame as rows in DuckDB; text columns of a csv stay text.
 
     Raises
     ------
@@ -800,16 +717,22 @@ def open_table(path: str | Path, table_map: TableMap | None = None) -> Iterator[
     """
     import duckdb
 
-    where, table_map = str(path), table_map or TableMap()
+    if not isinstance(table, (str, Path)):
+        from howsure.rows.frames import open_frame
+
+        with open_frame(table) as frame:
+            yield frame
+        return
+    where, table_map = str(table), table_map or TableMap()
     if not is_remote(where) and not is_glob(where):
-        if not Path(path).is_file():
+        if not Path(table).is_file():
             raise InputError("no such file", where=where)
-        if Path(path).stat().st_size == 0:
+        if Path(table).stat().st_size == 0:
             remedy = "give a table with a header and at least one row"
             raise InputError("the file is empty", where=where, remedy=remedy)
     with tempfile.TemporaryDirectory(prefix="howsure-") as scratch, open_database() as connection:
         try:
-            rows = open_rows(connection, path, Path(scratch), header=table_map.header, sheet=table_map.sheet)
+            rows = open_rows(connection, table, Path(scratch), header=table_map.header, sheet=table_map.sheet)
             yield _keep_small(connection, rows, where)
         except (duckdb.Error, UnicodeDecodeError, EOFError, OSError) as error:
             what = first_line(str(error).replace(f' in file "{where}"', ""))
@@ -893,7 +816,7 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
         example = rows.limit(1).to_arrow_table().to_pylist()
         every = {column: _shorten(example[0].get(column)) if example else "" for column in rows.columns}
         layout = lay_out(rows, where, options, collected.append)
-        matched, source = layout.matched, layout.source
+        source, matched = layout.long.rows, layout.long.matched
         texts = find_texts(source.columns, matched, options.map)
         types = read_column_types(source)
 
@@ -913,7 +836,7 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
         texts_of_key = ", ".join(f"CAST({layout.key[name]} AS VARCHAR)" for name in parts)
         keys = source.project(texts_of_key).distinct().fetchall() if "question" in parts and len(parts) > 1 else []
         return TableContent(
-            shape=layout.shape,
+            shape=layout.long.shape,
             columns={
                 **matched.columns,
                 **{name: (column,) for name, column in texts.items() if name not in matched.columns},
@@ -929,7 +852,7 @@ def describe_table(table: str | Path, options: TableOptions | None = None) -> Ta
             targets=list_pairs("target"),
             inputs=list_pairs("text"),
             constants=_find_constants(source, matched),
-            melted=layout.melted,
+            melted=layout.long.melted,
             needs_scores=matched.columns.keys().isdisjoint({"score", "mean", "right"}),
         )
 

@@ -1,9 +1,8 @@
 """Reduce rows to `Cells` and `Cube`, in two steps.
 
-`group_cells` groups rows with narwhals expressions, which run on the engine that holds them (DuckDB for files; that of
-a frame, such as Spark); only grouped rows come back, and all but the cells of a prompt variant are sums of these. They
-are put into dense arrays: pooled over variants (`make_cells`), of each generation (`make_runs`), of each variant
-(`make_cubes`).
+`group_cells` groups rows in DuckDB; only grouped rows come back, and all but the cells of a prompt variant are sums of
+these. They are put into dense arrays: pooled over variants (`make_cells`), of each generation (`make_runs`), of each
+variant (`make_cubes`).
 
 Duplicate keys are found in the same pass from the sum of 2^generation: the sum has as many bits that are 1 as it has
 terms exactly if no two terms are equal. This holds in double precision too, in any order of adding, for exponents up to
@@ -16,30 +15,32 @@ other than 0 as there are rows only if no two generations are equal.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import add, attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
 from howsure.rows.formats import open_database
+from howsure.rows.sql import INTEGERS, quote_name, quote_text, read_column_types
 from howsure.stats.core.cells import MOST_OUTCOMES, Cells
 from howsure.stats.core.cube import Cube
 from howsure.store.manifest import Plans
 from howsure.store.schema import WITHOUT_ANSWER
 
 if TYPE_CHECKING:
-    import narwhals as nw
+    import duckdb
     import pyarrow as pa
-    from narwhals.typing import IntoFrame, IntoLazyFrame
 
-    Rows = nw.LazyFrame[IntoLazyFrame]
+    from howsure.rows.frames import FrameLike
+
+T = TypeVar("T")
 
 CELL = ("benchmark", "model", "question")
 #: Arrays of cells that add up, and arrays with the function that merges two of them.
@@ -52,11 +53,11 @@ _MERGES = {**dict.fromkeys((*SUMS, "failed", "unparsed", OUTCOMES), "sum"), "min
 #: Bits of a double, and the largest number of such words for which their sums are faster than a second pass.
 _BITS, _MAX_WORDS = 53, 4
 #: Columns that are added for a while: the rank of a generation among those of its cell, and the place of a row.
-_RANK, _PLACE = "generation rank", "place of the row"
+_RANK, _PLACE = "generation_rank", "place_of_the_row"
+#: SQL of the score.
+_SCORE = "CAST(score AS DOUBLE)"
 #: Largest number of cells of a cube; each takes 40 bytes.
 _MAX_CELLS = 100_000_000
-#: Largest number of rows that are grouped in memory: DuckDB plans each query for longer than it runs over these.
-_FEW_ROWS = 50_000
 #: Rows that are grouped by generation at a time.
 _MAX_RUN_ROWS = 500_000
 #: Seconds of a day, and the number of days from 1970 to the year 9999, the last one that a date can have.
@@ -64,7 +65,7 @@ _DAY, _DAYS = 86_400, 2_932_897
 
 
 def make_cells(
-    frame: IntoFrame,
+    frame: FrameLike,
     *,
     where: str = "the table",
     plans: Plans | None = None,
@@ -76,7 +77,7 @@ def make_cells(
     Parameters
     ----------
     frame
-        Any frame that narwhals reads, eager or lazy, with columns benchmark, model, question and either
+        Any frame that `frames.open_frame` opens, with columns benchmark, model, question and either
 
         - `score`, one row per generation (null: it failed), and optionally `answer` (null: it could not be parsed),
           `variant` and `generation`; or
@@ -99,10 +100,12 @@ def make_cells(
     list of Cells
         One per benchmark; models and questions are sorted by name. The cells keep the names of the variants.
     """
-    rows = _count_passes(_open_rows(frame, generations, where), pass_at, where)
-    clusters = _read_clusters(rows, where)
+    with _open_rows(frame, generations, where) as opened:
+        rows = opened if pass_at is None else _count_passes(opened, pass_at, where)
+        clusters = _read_clusters(rows, where)
+        table = _group_variants(rows, where, plans, required=CELL)
     cells = []
-    for part in _split_table(_group_variants(rows, where, plans, required=CELL), "benchmark"):
+    for part in _split_table(table, "benchmark"):
         pooled = _densify_cells(part, clusters)
         if plans:
             each = [_densify_cells(stage, clusters) for stage in _split_table(part, "stage")]
@@ -112,46 +115,58 @@ def make_cells(
 
 
 def make_runs(
-    frame: IntoFrame,
+    frame: FrameLike,
     *,
     where: str = "the table",
     plans: Plans | None = None,
     generations: int | None = None,
-    days: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+    started: str = "",
 ) -> dict[str, dict[str, Cells]]:
     """Group rows into the cells of each generation, which is one run of the benchmark.
 
     A frame without a column `generation` is one run. Of a model that was sampled adaptively, generations that only some
     questions were to have are no runs and are left out; the caller notes this. Parameters are those of `make_cells`,
-    and `days` as `find_days` returns them.
+    and with a column `created` those of `find_days`.
 
     Returns
     -------
     dict of str to dict of str to Cells
         Runs by benchmark and by the number or name of their generation, "" without such a column, in their order.
     """
-    rows = _open_rows(frame, generations, where)
-    names = rows.collect_schema().names()
-    if "generation" not in names:
-        return {one.benchmark: {"": one} for one in make_cells(frame, where=where)}
     runs: dict[str, dict[str, Cells]] = {}
-    by = [name for name in (*CELL, "variant", "generation") if name in names]
-    for some in [rows] if plans else _split_generations(rows):
-        table = group_cells(some, by, where, required=(*CELL, "generation"))
-        if plans:
-            table = _drop_incomplete_runs(table, plans)
-        for part in _split_table(table, "benchmark"):
-            each = {str(one["generation"][0].as_py()): one for one in _split_table(part, "generation")}
-            own = runs.setdefault(str(part["benchmark"][0].as_py()), {})
-            for generation in sorted(each, key=_rank_generation):
-                run = _share_arrays(_densify_cells(each[generation], {}), next(iter(own.values()), None))
-                keys = {model: (run.benchmark, model, generation) for model in run.models}
-                days_of_run = {model: days[key] for model, key in keys.items() if key in days}
-                own[generation] = replace(run, days=days_of_run)
+    with _open_rows(frame, generations, where) as rows:
+        if "generation" not in rows.columns:
+            return {one.benchmark: {"": one} for one in make_cells(rows, where=where)}
+        days = find_days(rows, started) if "created" in rows.columns else {}
+        by = [name for name in (*CELL, "variant", "generation") if name in rows.columns]
+        for some in [rows] if plans else _split_generations(rows):
+            table = group_cells(some, by, where, required=(*CELL, "generation"))
+            for part in _split_table(_drop_incomplete_runs(table, plans) if plans else table, "benchmark"):
+                own = runs.setdefault(str(part["benchmark"][0].as_py()), {})
+                _add_runs(own, part, days)
     return dict(sorted(runs.items()))
 
 
-def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], str]:
+def _add_runs(runs: dict[str, Cells], table: pa.Table, days: Mapping[tuple[str, str, str], str]) -> None:
+    """Add the run of each generation of grouped rows of one benchmark, with the days of its models."""
+    each = {str(one["generation"][0].as_py()): one for one in _split_table(table, "generation")}
+    for generation in sorted(each, key=_rank_generation):
+        run = _share_arrays(_densify_cells(each[generation], {}), next(iter(runs.values()), None))
+        keys = {model: (run.benchmark, model, generation) for model in run.models}
+        runs[generation] = replace(run, days={model: days[key] for model, key in keys.items() if key in days})
+
+
+def map_parts(parts: T, change: Callable[..., object]) -> T:
+    """Return cells or cubes, or lists and mappings of them, each of which was changed by a function."""
+    changed: Any = None
+    if isinstance(parts, Mapping):
+        changed = {key: map_parts(one, change) for key, one in parts.items()}
+    else:
+        changed = [map_parts(one, change) for one in parts] if isinstance(parts, list) else change(parts)
+    return cast("T", changed)
+
+
+def find_days(frame: FrameLike, started: str = "") -> dict[tuple[str, str, str], str]:
     """Find the day on which each generation of a benchmark and model was made: the one of most of its questions.
 
     Of two days of as many questions it is the first. Times before 1970 or after the year 9999, such as milliseconds
@@ -159,7 +174,7 @@ def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], 
 
     Parameters
     ----------
-    table
+    frame
         Rows with benchmark, model, generation and ``created`` in seconds since 1970, null where it is not known.
     started
         When the run was started, in ISO 8601, for rows whose time is not known; empty or another text: not known.
@@ -176,24 +191,14 @@ def find_days(table: pa.Table, started: str = "") -> dict[tuple[str, str, str], 
     >>> find_days(pa.table(columns), "1970-01-03T01:00:00+02:00")
     {('b', 'm', '1'): '1970-01-01', ('b', 'm', '2'): '1970-01-02'}
     """
-    import pyarrow as pa
-    from pyarrow import compute
-
-    created = table["created"].cast(pa.float64())
-    start = read_time(started)
-    if start is not None:
-        created = compute.fill_null(created, start)
-    day = compute.floor(compute.divide(created, float(_DAY)))
-    names = ["benchmark", "model", "generation"]
-    rows = (
-        table.select(names)
-        .append_column("day", day)
-        .filter(compute.and_(compute.greater_equal(day, 0.0), compute.less(day, float(_DAYS))))
-    )
-    counts = rows.group_by([*names, "day"]).aggregate([([], "count_all")])
-    counts = counts.sort_by([("count_all", "ascending"), ("day", "descending")])
-    columns = zip(*(counts[name].to_pylist() for name in (*names, "day")), strict=True)
-    days = {(str(benchmark), str(model), str(generation)): number for benchmark, model, generation, number in columns}
+    created, start = "CAST(created AS DOUBLE)", read_time(started)
+    day = f"floor({created if start is None else f'coalesce({created}, {start!r})'} / {_DAY})"
+    names = ", ".join(f"CAST({name} AS VARCHAR) AS {name}" for name in ("benchmark", "model", "generation"))
+    with _open_rows(frame, None, "") as rows:
+        dated = rows.project(f"{names}, {day} AS day").filter(f"day >= 0 AND day < {_DAYS}")
+        counts = dated.aggregate("benchmark, model, generation, day, count(*) AS times", "1, 2, 3, 4")
+        each = counts.order("times, day DESC").fetchall()
+    days = {(benchmark, model, generation): number for benchmark, model, generation, number, _ in each}
     return {key: datetime.fromtimestamp(number * _DAY, UTC).date().isoformat() for key, number in sorted(days.items())}
 
 
@@ -220,7 +225,7 @@ def _share_arrays(run: Cells, first: Cells | None) -> Cells:
 
 
 def make_cubes(
-    frame: IntoFrame,
+    frame: FrameLike,
     *,
     where: str = "the table",
     dimensions: Sequence[str] = (),
@@ -247,14 +252,11 @@ def make_cubes(
         One per benchmark; models, questions and variants are sorted by name. Variants are nested in questions where no
         two questions share one.
     """
-    import narwhals as nw
-
-    rows = _open_rows(frame, generations, where)
-    if "variant" not in rows.collect_schema().names():
-        rows = rows.with_columns(nw.lit("default").alias("variant"))
-    table = _group_variants(rows, where, plans, required=(*CELL, "variant"))
-    values = {dimension: _read_values(rows, dimension, where) for dimension in dimensions}
-    clusters = _read_clusters(rows, where)
+    with _open_rows(frame, generations, where) as opened:
+        rows = opened if "variant" in opened.columns else opened.project("*, 'default' AS variant")
+        table = _group_variants(rows, where, plans, required=(*CELL, "variant"))
+        values = {dimension: _read_values(rows, dimension, where) for dimension in dimensions}
+        clusters = _read_clusters(rows, where)
     return [_densify_cube(part, values, clusters, plans) for part in _split_table(table, "benchmark")]
 
 
@@ -280,49 +282,53 @@ def _rank_generation(generation: str) -> tuple[int, str]:
     return (int(generation), "") if generation.isdecimal() else (1 << 62, generation)
 
 
-# rows in the engine that holds them
+# rows in DuckDB
 
 
-def _open_rows(frame: IntoFrame, generations: int | None, where: str) -> nw.LazyFrame[IntoLazyFrame]:
-    """Return the rows as a lazy frame of narwhals, of the first generations if so many are read."""
-    import narwhals as nw
+@contextmanager
+def _open_rows(frame: FrameLike, generations: int | None, where: str) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Yield the rows in DuckDB, of the first generations if so many are read."""
+    import duckdb
+    import pyarrow as pa
 
-    rows = _keep_first_generations(nw.from_native(frame).lazy(), generations, where)
-    if rows.implementation.is_duckdb():
-        few = rows.head(_FEW_ROWS + 1).collect(backend="pyarrow")
-        rows = few.lazy() if len(few) <= _FEW_ROWS else rows
-    return rows
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        yield _keep_first_generations(frame, generations, where)
+    elif isinstance(frame, pa.Table):
+        with open_database() as connection:
+            yield _keep_first_generations(connection.from_arrow(frame), generations, where)
+    else:
+        from howsure.rows.frames import open_frame
+
+        with open_frame(frame, where) as rows:
+            yield _keep_first_generations(rows, generations, where)
 
 
-def _count_passes(rows: Rows, pass_at: float | None, where: str) -> Rows:
+def _count_passes(rows: duckdb.DuckDBPyRelation, pass_at: float, where: str) -> duckdb.DuckDBPyRelation:
     """Return the rows with 1 for scores of `pass_at` or more and 0 for lower ones; what is no number stays."""
-    import narwhals as nw
-
-    if pass_at is None:
-        return rows
-    if "n" in rows.collect_schema().names():
+    if "n" in rows.columns:
         remedy = "give a table with a row for each generation"
         raise InputError("counts of scores do not say how many pass", where=where, remedy=remedy)
-    score = nw.col("score").cast(nw.Float64)
-    passes = (score >= pass_at * (1 - 1e-6)).cast(nw.Float64)  # 0.7 of four bytes is a little less
-    return rows.with_columns(score=nw.when(score.is_finite()).then(passes).otherwise(score))
+    passes = f"CAST({_SCORE} >= {pass_at * (1 - 1e-6)!r} AS DOUBLE)"  # 0.7 of four bytes is a little less
+    return rows.project(f"* REPLACE (CASE WHEN isfinite({_SCORE}) THEN {passes} ELSE {_SCORE} END AS score)")
 
 
-def _group_variants(rows: Rows, where: str, plans: Plans | None, *, required: Sequence[str]) -> pa.Table:
+def _group_variants(
+    rows: duckdb.DuckDBPyRelation, where: str, plans: Plans | None, *, required: Sequence[str]
+) -> pa.Table:
     """Return a row for each cell of each variant, and with plans for each of its stages."""
-    cell = [name for name in (*CELL, "variant") if name in rows.collect_schema().names()]
+    cell = [name for name in (*CELL, "variant") if name in rows.columns]
     if not plans:
         return group_cells(rows, cell, where, required=required)
     return _sum_stages(group_cells(rows, [*cell, "generation"], where, required=required), plans, cell)
 
 
-def group_cells(rows: Rows, by: Sequence[str], where: str, *, required: Sequence[str]) -> pa.Table:
+def group_cells(rows: duckdb.DuckDBPyRelation, by: Sequence[str], where: str, *, required: Sequence[str]) -> pa.Table:
     """Return one row per group with n, total and total_sq, and of single scores minimum, maximum, failed and unparsed.
 
     Parameters
     ----------
     rows
-        A lazy narwhals frame.
+        Canonical rows.
     by
         Columns of a group.
     where
@@ -335,135 +341,111 @@ def group_cells(rows: Rows, by: Sequence[str], where: str, *, required: Sequence
     InputError
         Where there are no rows, an empty name, a score that is not finite, or a key that comes twice.
     """
-    import narwhals as nw
-    from pyarrow import compute
-
-    names = rows.collect_schema().names()
+    names, listed = rows.columns, ", ".join(map(quote_name, by))
     has_sums = "n" in names
     key = [
         name for name in (*CELL, "variant", "generation") if name in names and (name, has_sums) != ("generation", True)
     ]
     pooled = set(key) - set(by)
-    marks: dict[str, Any] = {}
-    aggregates = {"rows": nw.len()}
+    marks = _write_marks(rows) if pooled == {"generation"} and not has_sums else {}
     if has_sums:
-        aggregates |= {name: nw.col(name).sum() for name in SUMS}
+        sums = {name: f"CAST(sum({name}) AS DOUBLE)" for name in SUMS}
     else:
-        score = nw.col("score").cast(nw.Float64)
-        terms = {"total": score, "total_sq": score * score}
+        sums = {"n": f"count({_SCORE})", "failed": f"count(*) - count({_SCORE})"}
+        sums |= {"total": f"coalesce(sum({_SCORE}), 0)", "total_sq": f"coalesce(sum({_SCORE} * {_SCORE}), 0)"}
+        sums |= {name: f"coalesce({name[:3]}({_SCORE}), 'nan'::DOUBLE)" for name in EXTREMES}
         if "answer" in names:
-            is_unparsed = (score == 0).fill_null(value=False) & nw.col("answer").is_null()
-            if "status" in names:
-                is_unparsed &= ~nw.col("status").is_in(WITHOUT_ANSWER).fill_null(value=False)
-            terms["unparsed"] = is_unparsed.cast(nw.Int64)
-        if pooled == {"generation"}:
-            marks = _build_mark_terms(rows, score)
-        rows_with_terms = rows.with_columns(**terms, **marks)
-        aggregates |= {"n": nw.col("total").count(), **{name: nw.col(name).sum() for name in (*terms, *marks)}}
-        aggregates |= {"minimum": nw.col("total").min(), "maximum": nw.col("total").max()}
-    grouped = (rows if has_sums else rows_with_terms).group_by(*by).agg(**aggregates)
-    table: pa.Table = grouped.collect(backend="pyarrow").to_native()
+            others = ", ".join(map(quote_text, WITHOUT_ANSWER))
+            without = f" AND coalesce(status NOT IN ({others}), true)" * ("status" in names)
+            sums["unparsed"] = f"count(*) FILTER ({_SCORE} = 0 AND answer IS NULL{without})"
+        sums |= {name: f"coalesce(sum({term}), 0)" for name, term in marks.items()}
+    parts = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in {"rows": "count(*)", **sums}.items())
+    grouped = rows.aggregate(f"{listed}, {parts}", listed)
+    # Sums over variants are added up in the order of the rows.
+    table: pa.Table = (grouped.order(listed) if "variant" in by else grouped).to_arrow_table()
     if table.num_rows == 0:
         raise InputError("no rows", where=where, remedy="give a table with at least one score")
     _check_values(table, [name for name in by if name in required], where)
     is_known = not pooled or bool(marks)
     if (has_sums or "generation" in names) and not (
-        is_known and np.array_equal(_count_different(table, marks), table["rows"].to_numpy())
+        is_known and np.array_equal(_count_different(table, marks), _to_numpy(table["rows"]))
     ):
         _check_unique(rows, key, where)
-    if not has_sums:
-        table = table.append_column("failed", compute.subtract(table["rows"], table["n"]))
     return table.select([name for name in table.column_names if name in _MERGES or name in by])
 
 
-def _keep_first_generations(rows: nw.LazyFrame[Any], most: int | None, where: str) -> nw.LazyFrame[Any]:
+def _keep_first_generations(rows: duckdb.DuckDBPyRelation, most: int | None, where: str) -> duckdb.DuckDBPyRelation:
     """Return the rows of the `most` lowest generations of each cell and variant; None returns all rows.
-
-    Parameters
-    ----------
-    rows
-        A lazy narwhals frame.
 
     Raises
     ------
     InputError
         When `most` is below 1, or generations are not whole numbers.
     """
-    import narwhals as nw
-
     if most is None:
         return rows
     if most < 1:
         raise InputError(f"--generations {most}", where=where, remedy="allowed: 1 or more")
-    schema = rows.collect_schema()
-    if "generation" not in schema.names() or not schema["generation"].is_integer():
+    if read_column_types(rows).get("generation") not in INTEGERS:
         what = "there is no column 'generation' of whole numbers, so the first generations are not known"
         raise InputError(what, where=where, remedy="name it with --columns generation=COLUMN, or leave rows out")
-    cell = [name for name in (*CELL, "variant") if name in schema.names()]
-    rank = nw.col("generation").rank("dense").over(*cell)
-    return rows.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= most).drop(_RANK)
+    cell = ", ".join(name for name in (*CELL, "variant") if name in rows.columns)
+    rank = f"dense_rank() OVER (PARTITION BY {cell} ORDER BY generation) AS {_RANK}"
+    numbered = rows.filter("generation IS NOT NULL").project(f"*, {rank}")
+    return numbered.filter(f"{_RANK} <= {most}").project(f"* EXCLUDE ({_RANK})")
 
 
 def keep_first_rows(table: pa.Table, most: int | None, where: str) -> pa.Table:
     """Return the rows of the `most` lowest generations of each cell and variant of an Arrow table, in their order."""
     if most is None or not len(table):
         return table
-    import narwhals as nw
     import pyarrow as pa
 
     names = [name for name in (*CELL, "variant", "generation") if name in table.column_names]
     with open_database() as connection:
         numbered = table.select(names).append_column(_PLACE, pa.array(np.arange(len(table))))
-        rows = _keep_first_generations(nw.from_native(connection.from_arrow(numbered)).lazy(), most, where)
-        places = rows.select(_PLACE).collect(backend="pyarrow").to_native()[_PLACE].to_numpy()
+        rows = _keep_first_generations(connection.from_arrow(numbered), most, where)
+        places = rows.project(_PLACE).to_arrow_table()[_PLACE].to_numpy()
     return table.take(np.sort(places))
 
 
-def _split_generations(rows: Rows) -> list[Rows]:
+def _split_generations(rows: duckdb.DuckDBPyRelation) -> list[duckdb.DuckDBPyRelation]:
     """Return the rows in parts of so many successive generations that each part has about `_MAX_RUN_ROWS` rows.
 
     Grouping by generation takes some 500 bytes for each row. Rows whose generations are not numbered are one part.
     """
-    import narwhals as nw
-
-    number = nw.col("generation")
-    if not rows.collect_schema()["generation"].is_integer():
+    if read_column_types(rows)["generation"] not in INTEGERS:
         return [rows]
-    counts = rows.group_by("generation").agg(times=nw.len()).collect(backend="pyarrow").to_native().to_pydict()
-    n_parts = -(-sum(counts["times"]) // _MAX_RUN_ROWS)
-    if None in counts["generation"] or n_parts < 2:
+    counts = rows.aggregate("generation, count(*)", "generation").order("generation").fetchall()
+    values = [generation for generation, _ in counts]
+    n_parts = -(-sum(times for _, times in counts) // _MAX_RUN_ROWS)
+    if None in values or n_parts < 2:
         return [rows]
-    values = sorted(counts["generation"])
     size = max(1, len(values) // n_parts)
     parts = [values[i : i + size] for i in range(0, len(values), size)]
-    return [rows.filter(number.is_between(part[0], part[-1])) for part in parts]
+    return [rows.filter(f"generation BETWEEN {part[0]} AND {part[-1]}") for part in parts]
 
 
-def _build_mark_terms(rows: Rows, score: Any) -> dict[str, Any]:
-    """Return terms whose sums show whether all generations of a group differ, by column.
+def _write_marks(rows: duckdb.DuckDBPyRelation) -> dict[str, str]:
+    """Return SQL of terms whose sums show whether all generations of a group differ, by column.
 
     `OUTCOMES` where there are at most 26: 4^generation, twice for a score above 0.5. Else 2^generation as doubles of
     53 bits each; none where generations are too far apart, or no whole numbers.
     """
-    import narwhals as nw
-
-    if not rows.collect_schema()["generation"].is_integer():
+    if read_column_types(rows)["generation"] not in INTEGERS:
         return {}
-    number = nw.col("generation")
-    limits = rows.select(first=number.min(), last=number.max()).collect(backend="pyarrow").to_native().to_pylist()[0]
-    if limits["first"] is None:
+    first, last = rows.aggregate("min(generation)::HUGEINT, max(generation)::HUGEINT").fetchall()[0]
+    if first is None or last - first >= _BITS * _MAX_WORDS:
         return {}
-    first, span = int(limits["first"]), int(limits["last"]) - int(limits["first"]) + 1
-    if span > _BITS * _MAX_WORDS:
-        return {}
-    place = (number.cast(nw.Int64) - first).cast(nw.Float64)
-    if span <= MOST_OUTCOMES:
-        return {OUTCOMES: nw.lit(2.0) ** (2 * place + (score > 0.5).fill_null(value=False).cast(nw.Float64))}
-    words = {}
-    for start in range(0, span, _BITS):
-        is_within = number.is_between(first + start, first + start + _BITS - 1)
-        words[f"word {start}"] = nw.when(is_within).then(nw.lit(2.0) ** (place - start)).otherwise(nw.lit(0.0))
-    return words
+    place = f"(CAST(generation AS BIGINT) - ({first}))"
+    if last - first < MOST_OUTCOMES:
+        is_right = f"CASE WHEN {_SCORE} > 0.5 THEN 1 ELSE 0 END"
+        return {OUTCOMES: f"pow(2.0::DOUBLE, 2 * {place} + {is_right})"}
+    return {
+        f"word {start}": f"CASE WHEN {place} BETWEEN {start} AND {start + _BITS - 1} "
+        f"THEN pow(2.0::DOUBLE, {place} - {start}) ELSE 0.0::DOUBLE END"
+        for start in range(0, last - first + 1, _BITS)
+    }
 
 
 def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.integer]:
@@ -471,7 +453,7 @@ def _count_different(table: pa.Table, words: Mapping[str, Any]) -> NDArray[np.in
     if not words:
         return np.ones(len(table), np.int64)
     count = _count_digits if OUTCOMES in words else _count_bits
-    return np.asarray(np.sum([count(table[name].to_numpy()) for name in words], axis=0))
+    return np.asarray(np.sum([count(_to_numpy(table[name])) for name in words], axis=0))
 
 
 def _count_bits(sums: NDArray[np.float64]) -> NDArray[np.integer]:
@@ -489,45 +471,37 @@ def _count_digits(sums: NDArray[np.float64]) -> NDArray[np.integer]:
 
 def _check_values(table: pa.Table, names: Sequence[str], where: str) -> None:
     """Raise InputError for an empty name or a score that is not finite."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     for name in names:
-        text = compute.utf8_trim(table[name].unique().cast(pa.string()), " ")
-        if text.null_count or compute.any(compute.equal(text, "")).as_py():
+        if any(value is None or not str(value).strip(" ") for value in table[name].unique().to_pylist()):
             raise InputError(f"the {name} is empty", where=where, remedy="fill it in")
-    some = table["n"].to_numpy() > 0  # the total of no scores is null
-    if not np.all(np.isfinite(table["total"].to_numpy().astype(float)[some])):
+    if not np.all(np.isfinite(_to_numpy(table["total"]))):
         raise InputError("a score is not a finite number", where=where, remedy="fix the value, or leave it empty")
 
 
-def _check_unique(rows: Rows, key: Sequence[str], where: str) -> None:
+def _check_unique(rows: duckdb.DuckDBPyRelation, key: Sequence[str], where: str) -> None:
     """Raise InputError for a key that occurs twice."""
-    import narwhals as nw
-
-    twice = rows.group_by(*key).agg(times=nw.len()).filter(nw.col("times") > 1)
-    number = int(twice.select(nw.len()).collect(backend="pyarrow").to_native()[0][0].as_py())
+    listed = ", ".join(map(quote_name, key))
+    twice = rows.aggregate(f"{listed}, count(*) AS times", listed).filter("times > 1")
+    number = int(twice.aggregate("count(*)").fetchall()[0][0])
     if number:
-        first = twice.sort(*key).head(1).collect(backend="pyarrow").to_native().to_pylist()[0]
-        times = first.pop("times")
+        *values, times = twice.order(listed).limit(1).fetchall()[0]
         raise InputError(
             f"{number} duplicate key{'s' * (number > 1)}, the first "
-            + ", ".join(f"{k} {(str(v) if k in CELL else v)!r}" for k, v in first.items()),
+            + ", ".join(f"{k} {(str(v) if k in CELL else v)!r}" for k, v in zip(key, values, strict=True)),
             where=where,
             remedy=f"it occurs {times} times: keep one row each, or number the repeats in a column 'generation'",
         )
 
 
-def _list_distinct_rows(rows: Rows, columns: Sequence[str]) -> list[tuple[str, ...]]:
+def _list_distinct_rows(rows: duckdb.DuckDBPyRelation, columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the distinct rows of some columns as text, sorted; none where the last column is missing."""
-    if columns[-1] not in rows.collect_schema().names():
+    if columns[-1] not in rows.columns:
         return []
-    table = rows.select(*columns).unique().collect(backend="pyarrow").to_native()
-    texts = (["" if value is None else str(value) for value in table[name].to_pylist()] for name in columns)
-    return sorted(zip(*texts, strict=True))
+    distinct = rows.project(", ".join(map(quote_name, columns))).distinct().fetchall()
+    return sorted(tuple("" if value is None else str(value) for value in row) for row in distinct)
 
 
-def _read_clusters(rows: Rows, where: str) -> dict[tuple[str, str], str]:
+def _read_clusters(rows: duckdb.DuckDBPyRelation, where: str) -> dict[tuple[str, str], str]:
     """Return the cluster of each (benchmark, question); some benchmarks may have no clusters."""
     cluster_of: dict[tuple[str, str], str] = {}
     without: set[str] = set()
@@ -542,7 +516,7 @@ def _read_clusters(rows: Rows, where: str) -> dict[tuple[str, str], str]:
     return cluster_of
 
 
-def _read_values(rows: Rows, dimension: str, where: str) -> dict[tuple[str, str], str]:
+def _read_values(rows: duckdb.DuckDBPyRelation, dimension: str, where: str) -> dict[tuple[str, str], str]:
     """Return the value of each (benchmark, variant) on a dimension."""
     value_of: dict[tuple[str, str], str] = {}
     for benchmark, variant, value in _list_distinct_rows(rows, ("benchmark", "variant", dimension)):
@@ -572,7 +546,12 @@ def _encode_column(table: pa.Table, column: str) -> tuple[tuple[str, ...], NDArr
     order = sorted(range(len(values)), key=values.__getitem__)
     place = np.empty(len(values), dtype=np.int64)
     place[order] = np.arange(len(values))
-    return tuple(values[i] for i in order), place[encoded.indices.to_numpy(zero_copy_only=False)]
+    return tuple(values[i] for i in order), place[np.from_dlpack(encoded.indices)]
+
+
+def _to_numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return numbers without nulls as an array; Arrow's own `to_numpy` imports pandas where there is one."""
+    return np.from_dlpack(column.combine_chunks())
 
 
 def _fill_arrays(
@@ -584,7 +563,7 @@ def _fill_arrays(
     for name in names:
         if name not in table.column_names:
             continue
-        values = table[name].to_numpy().astype(float)  # NaN where null
+        values = _to_numpy(table[name]).astype(float)
         if name in EXTREMES:
             array = np.full(size, np.nan)
             EXTREMES[name].at(array, flat, values)
@@ -605,7 +584,7 @@ def _densify_cells(table: pa.Table, clusters: Mapping[tuple[str, str], str]) -> 
     variants, variants_of = _list_variants(table, models, i)
     if len(variants) > 1 and OUTCOMES in table.column_names:  # only those of the first variant are kept
         _, code = _encode_column(table, "variant")
-        outcomes = np.where(code == 0, table[OUTCOMES].to_numpy(), 0.0)
+        outcomes = np.where(code == 0, _to_numpy(table[OUTCOMES]), 0.0)
         table = table.set_column(table.column_names.index(OUTCOMES), OUTCOMES, pa.array(outcomes))
     return Cells(
         benchmark,
@@ -626,7 +605,7 @@ def _list_variants(
         return (), {}
     variants, variant = _encode_column(table, "variant")
     has_score = np.zeros((len(models), len(variants)), bool)
-    is_scored = table["n"].to_numpy() > 0
+    is_scored = _to_numpy(table["n"]) > 0
     has_score[model[is_scored], variant[is_scored]] = True
     names = np.array(variants, object)
     return variants, {name: frozenset(names[row]) for name, row in zip(models, has_score, strict=True)}

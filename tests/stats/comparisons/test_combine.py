@@ -440,7 +440,7 @@ def test_published_pairs_combine():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from howsure.rows.table import read_cells
+    from howsure import read as read_cells
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     rows, z, weights = [], [], []

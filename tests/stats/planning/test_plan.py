@@ -550,7 +550,7 @@ def test_published_components_of_a_pair():
         pytest.skip("needs the data folder ../shared")
     import csv
 
-    from howsure.rows.table import read_cells
+    from howsure import read as read_cells
 
     a, b = "deepseek_r1_distill_llama_70b", "deepseek_r1_distill_llama_8b"
     (cells,) = read_cells(folder / "input_table_math500_cot.csv")

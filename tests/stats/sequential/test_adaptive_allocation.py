@@ -201,7 +201,7 @@ def test_stages_are_unbiased_and_cover_where_plain_means_do_not():
 @pytest.mark.skipif(not SHARED.exists(), reason="the data folder ../shared is absent")
 def test_stages_on_recorded_data():
     """Guarantee on recorded data: means of 1,100 generations as the truth, one strong and one weak model."""
-    from howsure.rows.table import read_cells
+    from howsure import read as read_cells
 
     cells = read_cells(SHARED)[0]
     rng = np.random.default_rng(5)
