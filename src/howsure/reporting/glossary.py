@@ -6,7 +6,6 @@ the report read it. The terms are those of the table "Words" in CONTRIBUTING.md.
 
 from __future__ import annotations
 
-import re
 import textwrap
 import tomllib
 from collections.abc import Sequence
@@ -109,9 +108,9 @@ def _read_values() -> dict[str, str]:
     >>> _read_values()["new-questions"]
     'Other questions like these, answered anew.'
     """
-    texts = "; ".join(read_columns()[name].meaning for name in ("method", "claim"))
-    named = re.findall(r"(?:^|[;.] )([a-z]+(?:-[a-z]+)*): ([^;.]+)", texts)
-    return {name: f"{text[0].upper()}{text[1:]}." for name, text in named}
+    texts = ". ".join(read_columns()[name].meaning for name in ("method", "claim"))
+    parts = [part.partition(": ") for part in texts.replace(". ", "; ").rstrip(".").split("; ")]
+    return {name: f"{text[0].upper()}{text[1:]}." for name, _, text in parts if text and " " not in name}
 
 
 def _format_meaning(name: str, column: ColumnMeaning, width: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -329,7 +328,7 @@ class Result:
         metrics: dict[str, float] = {}
         for row in self.to_dicts():
             names = [str(row[name]) for name in _ROW_NAMES if name in row and row[name] != ""]
-            path = "/".join(re.sub(r"[^\w\-. /]", "_", name) for name in names)
+            path = "".join(one if one.isalnum() or one in "_-. /" else "_" for one in "/".join(names))
             numbers = {f"{path}/{name}": value for name, value in row.items() if name not in (*_ROW_NAMES, "level")}
             own = {name: float(value) for name, value in numbers.items() if isinstance(value, (int, float))}
             if own.keys() & metrics.keys():
