@@ -199,8 +199,6 @@ WRONG = {
     "a price without a name": (["plan", "--accuracy", ".5", "--se", ".1", "--cost", "3"], "write --cost NAME=NUMBER"),
     "results of an experiment that has none": (["score", "exp.yaml"], "exp.yaml: an experiment or another YAML file, which has no results; howsure run exp.yaml"),
     "a check of prompts": (["run", "exp.yaml", "--check", "--show-prompts", "2"], "keep --check"),
-    "phrasings by two models": (["init", "new.toml", "--paraphrase", "open", "--model", "a", "--model", "b"], "phrasings need one model"),
-    "a judge of no phrasings": (["init", "new.yaml", "--judge", "a"], "add --paraphrase"),
     "a command that moved": (["doctor", "exp.yaml"], "howsure run does what howsure doctor did: howsure run --help"),
     "two columns that are not there": (["score", "odd.csv"], "name it with --columns score=COLUMN"),
     "questions without answers of models": (["rescore", "ask.jsonl", "--scorer", "choice", "-o", "new"], "howsure init writes the experiment: howsure init --benchmark ask.jsonl"),

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
 from howsure.errors import InputError
-from howsure.prompts import (
-    Instruction,
-    build_paraphrase_request,
-    parse_paraphrases,
-    parse_space,
-)
-from howsure.prompts.instructions import FILES, format_instructions, load_packaged, parse_instructions, require_reviewed
+from howsure.prompts import Instruction, parse_space
+from howsure.prompts.instructions import FILES, load_packaged, parse_instructions, require_reviewed
 
 MINE = Instruction("mine", "Pick one of {labels}.", style="terse", asks="label", reviewed=True)
 
@@ -48,72 +41,22 @@ def test_broken_files_of_instructions(text, message):
         parse_instructions(text, where="f.toml")
 
 
-def test_files_are_read_back_as_they_were_written():
-    odd = Instruction("odd", 'A "quoted" \\ line\nand 7 – \x7f é.', after="x", translations={"de": "Größe", "zh": "量"})
-    entries = (MINE, odd)
-    assert parse_instructions(format_instructions(entries)) == entries
-    assert tomllib.loads(format_instructions(entries))["instruction"][1]["reviewed"] is False
+def test_a_file_is_read_as_it_is_written():
+    text = """
+[[instruction]]
+id = "odd"
+text = 'A "quoted" \\ line é.'
+after = "x"
+translations.de = "Größe"
+reviewed = true
+"""
+    (odd,) = parse_instructions(text)
+    assert odd == Instruction("odd", 'A "quoted" \\ line é.', after="x", translations={"de": "Größe"}, reviewed=True)
 
 
 def test_no_run_asks_what_nobody_has_read():
-    waiting = parse_instructions(format_instructions([MINE, Instruction("new", "Choose.")]))
+    waiting = (MINE, Instruction("new", "Choose."))
     with pytest.raises(InputError, match="not reviewed: new; read them and set reviewed = true"):
         parse_space("multiple-choice", instructions=waiting)
-    kept = parse_space("multiple-choice", instructions=waiting[:1]).dimension("instruction").values
-    assert [(v.name, v.content, v.asks) for v in kept] == [("mine", "Pick one of {labels}.", "label")]
-
-
-def test_a_request_for_paraphrases_says_what_must_stay():
-    (message,) = build_paraphrase_request(MINE.text, 5)
-    assert message["role"] == "user"
-    assert "Write 5 other ways" in message["content"]
-    assert "Keep {labels} as it stands" in message["content"]
-    assert "in braces" not in build_paraphrase_request("Answer.", 5)[0]["content"]
-    for text, n, why in (("x", 0, "0 phrasings; ask for 1 to 100"), (" ", 3, "the instruction is empty")):
-        with pytest.raises(InputError, match=why):
-            build_paraphrase_request(text, n)
-
-
-def test_paraphrases_wait_for_review_and_repeat_nothing():
-    reply = (
-        'Here you are:\n1. Choose among {labels}.\n2) "Say {labels}, please."\n3. choose some of {LABEL}\n'
-        "4. Pick ONE of {labels}!\n- choose among {labels}\n5. " + "{labels} " * 100 + "\n6. See\u200b {labels}.\n7. Known {labels}."
-    )  # fmt: skip
-    found = parse_paraphrases(reply, MINE, [Instruction("k", "known {labels}")])
-    assert [e.text for e in found.phrasings] == [
-        "Choose among {labels}.",
-        "Say {labels}, please.",
-    ]
-    assert all((e.of, e.style, e.asks, e.reviewed) == ("mine", "terse", "label", False) for e in found.phrasings)
-    assert len({e.id for e in found.phrasings} | {"mine"}) == 3
-    assert [why.split(":")[0] for why in found.refused] == [
-        "not a line of the list",
-        "it has other fields in braces",
-        "there already",
-        "there already",
-        "longer than 600 characters",
-        "it has characters that cannot be seen",
-        "there already",
-    ]
-    thought = parse_paraphrases("<think>\n1. A draft.\n</think>\n1. Pick {labels} now.", MINE)
-    assert [e.text for e in thought.phrasings] == ["Pick {labels} now."]
-    with pytest.raises(InputError, match="no new phrasing: not a line of the list: 'Sorry.'; request phrasings again"):
-        parse_paraphrases("Sorry.", MINE)
-    with pytest.raises(InputError, match="no new phrasing: it is empty"):
-        parse_paraphrases("", MINE)
-
-
-LISTS = [
-    '["One of {labels}?", "Say {labels}."]',
-    '```json\n["One of {labels}?",\n "Say {labels}."]\n```',
-    "```\n1. One of {labels}?\n2. Say {labels}.\n```",
-    '```json\n[\n  "One of {labels}?",\n  "Say {labels}.",\n',
-    "<think>[1]</think>\n* One of {labels}?\n* **Say {labels}.**",
-]
-
-
-@pytest.mark.parametrize("reply", LISTS)
-def test_replies_in_json_and_in_fences_are_read(reply):
-    found = parse_paraphrases(reply, MINE)
-    assert [e.text for e in found.phrasings] == ["One of {labels}?", "Say {labels}."]
-    assert found.refused == ()
+    (one,) = parse_space("multiple-choice", instructions=waiting[:1]).dimension("instruction").values
+    assert (one.name, one.content, one.asks) == ("mine", "Pick one of {labels}.", "label")

@@ -104,7 +104,6 @@ def _discard_output() -> None:
 _REMOVED = {
     "compare": "pairs combine providers greedy",
     "run": "doctor prompts",
-    "init": "paraphrase",
     "plan": "noise",
     "explain": "skill completion",
 }

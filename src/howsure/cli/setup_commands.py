@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from howsure.api.choices import OutputFormat
-from howsure.cli.declared import PATH, DeclaredValue
+from howsure.cli.declared import PATH
 from howsure.cli.options import add_format, print_result
 from howsure.errors import InputError
 
@@ -18,20 +18,10 @@ from howsure.errors import InputError
 @click.argument("experiment", type=PATH, default=Path("exp.yaml"))
 @click.option("--benchmark", metavar="NAME|FILE", help="A benchmark by name, or a file of questions.")
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model; several times for several.")
-@click.option(
-    "--generations", type=click.IntRange(min=1), metavar="N", help="Sampled answers per question, or new phrasings."
-)
+@click.option("--generations", type=click.IntRange(min=1), metavar="N", help="Sampled answers per question.")
 @click.option("--base-url", help="Address of an endpoint with OpenAI's API, such as http://localhost:8000/v1.")
 @click.option("--key-env", metavar="VAR", help="Environment variable that holds its key.")
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
-@click.option(
-    "--paraphrase",
-    "instructions",
-    metavar="FILE|SPACE",
-    help="Have --model write phrasings of these instructions into EXPERIMENT, a TOML file.",
-)
-@click.option("--only", multiple=True, metavar="ID", help="With --paraphrase: this instruction; several can be named.")
-@click.option("--judge", metavar="MODEL", help="With --paraphrase: asked whether a phrasing means exactly the same.")
 def init(
     experiment: Path,
     *,
@@ -41,29 +31,14 @@ def init(
     base_url: str | None,
     key_env: str | None,
     force: bool,
-    instructions: str | None,
-    only: Sequence[str],
-    judge: str | None,
 ) -> None:
     """Write an experiment file, by three questions or by options.
 
     Which benchmark, which models, how many generations: what no option says is asked. Without a terminal an answer is
     a line of the input, and what is missing there takes the default.
-
-    With --paraphrase a model writes phrasings of the instructions of a built-in space (multiple-choice, open, maths) or
-    of a TOML file. No run uses them before somebody has read them and set `reviewed = true`.
     """
     import howsure as hs
 
-    if instructions is not None:
-        if benchmark is not None or len(models) != 1:
-            remedy = "name one with --model openai/NAME, and no --benchmark"
-            raise InputError("phrasings need one model", where="--paraphrase", remedy=remedy)
-        request = {"n": generations or 5, "base_url": base_url, "key_env": key_env, "only": only, "judge": judge}
-        _write_phrasings(experiment, instructions, models[0], force=force, **request)
-        return
-    if only or judge is not None:
-        raise InputError("an option of --paraphrase without it", where="init", remedy="add --paraphrase FILE|SPACE")
     if experiment.exists() and not force:
         remedy = "name another file, or write over it with --force"
         raise InputError("exists already", where=str(experiment), remedy=remedy)
@@ -84,16 +59,6 @@ def init(
     print(path)
     quoted = f'"{path}"' if " " in str(path) else str(path)
     print(f"next: howsure run {quoted} --check, then howsure run {quoted}", file=sys.stderr)
-
-
-def _write_phrasings(file: Path, instructions: str, model: str, *, force: bool, **request: DeclaredValue) -> None:
-    """Have a model write phrasings into a file."""
-    from howsure.sample.collect_paraphrases import collect_paraphrases
-
-    if file.suffix != ".toml":
-        raise InputError("phrasings are written to a TOML file", where=str(file), remedy="name one: init FILE.toml")
-    print(collect_paraphrases(instructions, model, file, force=force, **request))
-    print(file)
 
 
 def _ask(question: str, default: str) -> str:

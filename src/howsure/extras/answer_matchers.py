@@ -19,7 +19,7 @@ from howsure.benchmarks.question import Message
 from howsure.errors import EndpointError, InputError, first_line, require_modules
 from howsure.judging.verdict_prompts import fence_text, parse_verdict
 from howsure.models.model import Model
-from howsure.sample.collect_paraphrases import (
+from howsure.sample.single_request import (
     MAX_IN_FLIGHT,
     build_writer_config,
     open_live_model,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from howsure.prompts.checks import bind_space, check_space
 from howsure.prompts.dimensions import Dimension, Value, parse_dimension
 from howsure.prompts.instructions import Instruction
-from howsure.prompts.paraphrases import Paraphrases, build_paraphrase_request, parse_paraphrases
 from howsure.prompts.space import PromptPoint, Space
 from howsure.prompts.space_spec import SPACES, parse_space
 from howsure.prompts.variants import DrawnVariants, FixedPrompt, draw_variants, hold_out
@@ -16,16 +15,13 @@ __all__ = [
     "DrawnVariants",
     "FixedPrompt",
     "Instruction",
-    "Paraphrases",
     "PromptPoint",
     "Space",
     "Value",
     "bind_space",
-    "build_paraphrase_request",
     "check_space",
     "draw_variants",
     "hold_out",
     "parse_dimension",
-    "parse_paraphrases",
     "parse_space",
 ]

@@ -5,7 +5,6 @@ A run does not use a phrasing of a model before a person has reviewed it: each n
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -130,27 +129,6 @@ def require_reviewed(phrasings: Iterable[Instruction], *, where: str = "instruct
         remedy = "read them and set reviewed = true, or remove them"
         raise InputError(f"not reviewed: {', '.join(waiting)}", where=where, remedy=remedy)
     return phrasings
-
-
-def format_instructions(phrasings: Iterable[Instruction]) -> str:
-    """Return the text of a TOML file, which `parse_instructions` reads back."""
-    return "\n".join(_format_entry(entry) for entry in phrasings)
-
-
-def _format_entry(entry: Instruction) -> str:
-    """Return the table of one phrasing."""
-    keys = {"id": entry.id, "style": entry.style, "asks": entry.asks, "text": entry.text, "after": entry.after}
-    keys |= {"of": entry.of}
-    lines = [f"{key} = {_quote(text)}" for key, text in keys.items() if text]
-    lines += [f"marks = [{', '.join(map(_quote, entry.marks))}]"] if entry.marks else []
-    lines.append(f"reviewed = {str(entry.reviewed).lower()}")
-    lines += [f"translations.{code} = {_quote(text)}" for code, text in entry.translations.items()]
-    return "\n".join(["[[instruction]]", *lines, ""])
-
-
-def _quote(text: str) -> str:
-    """Return a TOML string: that of JSON, except for the only control character that JSON does not escape."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def list_words(text: str) -> list[str]:

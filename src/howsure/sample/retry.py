@@ -39,7 +39,7 @@ def compute_wait(error: EndpointError, attempts: int, rng: np.random.Generator) 
     """Return the seconds until a failed request is sent again: its Retry-After, if any, plus a random back-off.
 
     This is where the `Retry-After` header of a failed request is obeyed. `models.failures.parse_retry_after` reads it,
-    `Worker`, the batch worker and the collection of paraphrases wait, and above `LONGEST_WAIT` they stop instead
+    `Worker`, the batch worker and single requests wait, and above `LONGEST_WAIT` they stop instead
     (`is_wait_too_long`). While many requests are rejected, `RateLimiter` holds back the model's other requests as long.
 
     Parameters
