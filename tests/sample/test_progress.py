@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from howsure.sample.progress import Progress, format_lines
-from howsure.sample.snapshot import ModelProgress, RecentRate, Snapshot
+from howsure.sample.snapshot import ModelState, RecentRate, Snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -30,26 +30,26 @@ def snapshot(*models, seconds=10.0, final=False):
     return Snapshot(seconds=seconds, models=models, final=final)
 
 
-HALF = ModelProgress(label="m", wanted=1000, there=100, done=400, failed=3, mean=0.61234, low=0.57784, high=0.64684)
+HALF = ModelState(label="m", wanted=1000, there=100, done=400, failed=3, mean=0.61234, low=0.57784, high=0.64684)
 
 
 @pytest.mark.parametrize(
     ("model", "told"),
     [
         (HALF, "m  500/1,000 50%  score 0.6123 ± 0.0345 (new questions, 95 %)  3 failed  40 per s  13s left"),
-        (ModelProgress(label="m", wanted=10), "m  0/10 0%"),
-        (ModelProgress(label="m", wanted=1000, done=999), "m  999/1,000 99%  100 per s  1s left"),
-        (ModelProgress(label="m", wanted=10, done=10, mean=1.0), "m  10/10 100%  score 1.0000"),
-        (ModelProgress(label="m", wanted=10, done=8, failed=2), "m  8/10 all tried  2 failed"),
-        (ModelProgress(label="m", wanted=5, there=5), "m  5/5 100%"),
-        (ModelProgress(label="m", wanted=5, trouble="no key"), "m  0/5 0%  (no key)"),
-        (ModelProgress(label="m", wanted=5, trouble="a\nb\x1b[2J"), "m  0/5 0%  (a b [2J)"),
-        (ModelProgress(label="m", wanted=5, done=2, failed=1, is_over=True), "m  2/5 40%  1 failed"),
-        (ModelProgress(label="m", wanted=5, done=2, failed=1, rate=0.0), "m  2/5 40%  1 failed"),
-        (ModelProgress(label="m", wanted=5, done=2, rate=3.0), "m  2/5 40%  3.0 per s  1s left"),
-        (ModelProgress(label="m", wanted=0), "m  0/0 100%"),
+        (ModelState(label="m", wanted=10), "m  0/10 0%"),
+        (ModelState(label="m", wanted=1000, done=999), "m  999/1,000 99%  100 per s  1s left"),
+        (ModelState(label="m", wanted=10, done=10, mean=1.0), "m  10/10 100%  score 1.0000"),
+        (ModelState(label="m", wanted=10, done=8, failed=2), "m  8/10 all tried  2 failed"),
+        (ModelState(label="m", wanted=5, there=5), "m  5/5 100%"),
+        (ModelState(label="m", wanted=5, trouble="no key"), "m  0/5 0%  (no key)"),
+        (ModelState(label="m", wanted=5, trouble="a\nb\x1b[2J"), "m  0/5 0%  (a b [2J)"),
+        (ModelState(label="m", wanted=5, done=2, failed=1, is_over=True), "m  2/5 40%  1 failed"),
+        (ModelState(label="m", wanted=5, done=2, failed=1, rate=0.0), "m  2/5 40%  1 failed"),
+        (ModelState(label="m", wanted=5, done=2, rate=3.0), "m  2/5 40%  3.0 per s  1s left"),
+        (ModelState(label="m", wanted=0), "m  0/0 100%"),
         (
-            ModelProgress(label="m", wanted=90, done=50, cost=1_500_000_000_000, note="round 6", may_stop=True),
+            ModelState(label="m", wanted=90, done=50, cost=1_500_000_000_000, note="round 6", may_stop=True),
             "m  50/90 55%  5.0 per s  at most 8s left  $1.50  round 6",
         ),
     ],
@@ -59,14 +59,14 @@ def test_a_line(model, told):
 
 
 def test_no_time_has_passed():
-    assert format_lines(snapshot(ModelProgress(label="m", wanted=5, done=1), seconds=0.0)) == "m  1/5 20%"
+    assert format_lines(snapshot(ModelState(label="m", wanted=5, done=1), seconds=0.0)) == "m  1/5 20%"
 
 
 def test_the_last_lines_tell_of_all_models_together():
     """By hand: models run side by side, so the slowest says how long; what one costs is not known."""
-    fast = ModelProgress(label="f", wanted=100, done=50, failed=2, cost=2_000_000_000_000, tokens=5)
-    slow = ModelProgress(label="s", wanted=100, there=10, done=10, may_stop=True)
-    over = ModelProgress(label="o", wanted=100, done=1, is_over=True, cost=500_000_000_000)
+    fast = ModelState(label="f", wanted=100, done=50, failed=2, cost=2_000_000_000_000, tokens=5)
+    slow = ModelState(label="s", wanted=100, there=10, done=10, may_stop=True)
+    over = ModelState(label="o", wanted=100, done=1, is_over=True, cost=500_000_000_000)
     *_, total = format_lines(snapshot(fast, slow, over, final=True)).splitlines()
     assert total == "3 models  71/300 23%  2 failed  at most 1m 20s left  at least $2.50"
     assert len(format_lines(snapshot(fast, slow)).splitlines()) == 2
@@ -76,7 +76,7 @@ def test_the_last_lines_tell_of_all_models_together():
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_bars_show_foreign_text_as_it_is_in_one_line_each(width):
     stream = io.StringIO()
-    foreign = ModelProgress(label="[bold]x[/bold]", wanted=1, trouble="[red]no\x1b[2J" * 30)
+    foreign = ModelState(label="[bold]x[/bold]", wanted=1, trouble="[red]no\x1b[2J" * 30)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         with Progress(stream, live=True) as show:
@@ -96,7 +96,7 @@ def test_the_rate_is_of_the_last_30_seconds():
     for half in range(261):
         seconds = half / 2
         done = int(seconds if seconds <= 100 else 100 + 5 * (seconds - 100))
-        told = recent.add_rates(snapshot(ModelProgress(label="m", wanted=10**6, there=500, done=done), seconds=seconds))
+        told = recent.add_rates(snapshot(ModelState(label="m", wanted=10**6, there=500, done=done), seconds=seconds))
         rates[seconds] = told.models[0].rate
     assert math.isnan(rates[0.0])
     assert rates[10.0] == 1.0
@@ -104,7 +104,7 @@ def test_the_rate_is_of_the_last_30_seconds():
     assert rates[115.0] == pytest.approx(3.0)
     assert rates[130.0] == pytest.approx(5.0)
     assert len(recent._past) <= 32
-    last = recent.add_rates(snapshot(ModelProgress(label="m", wanted=10**6, done=260), seconds=130.0, final=True))
+    last = recent.add_rates(snapshot(ModelState(label="m", wanted=10**6, done=260), seconds=130.0, final=True))
     assert last.models[0].rate == 2.0
 
 
@@ -112,7 +112,7 @@ def test_a_model_that_comes_later_starts_from_nothing():
     recent = RecentRate()
     for seconds in range(5):
         recent.add_rates(snapshot(seconds=float(seconds)))
-    told = recent.add_rates(snapshot(ModelProgress(label="m", wanted=9, done=5), seconds=5.0))
+    told = recent.add_rates(snapshot(ModelState(label="m", wanted=9, done=5), seconds=5.0))
     assert told.models[0].rate == 1.0
 
 
@@ -133,11 +133,11 @@ def test_plain_lines_come_every_two_seconds_and_at_the_end():
 def test_lines_that_stand_above_are_not_repeated_at_the_end():
     stream = io.StringIO()
     with Progress(stream, every=0) as show:
-        show(snapshot(ModelProgress(label="m", wanted=5)))
-        show(snapshot(ModelProgress(label="m", wanted=5, trouble="no key"), final=True))
+        show(snapshot(ModelState(label="m", wanted=5)))
+        show(snapshot(ModelState(label="m", wanted=5, trouble="no key"), final=True))
     assert stream.getvalue().splitlines() == ["m  0/5 0%", "m  0/5 0%  (no key)"]
     stream = io.StringIO()
-    one, other = ModelProgress(label="m", wanted=5, there=5), ModelProgress(label="n", wanted=5, there=5)
+    one, other = ModelState(label="m", wanted=5, there=5), ModelState(label="n", wanted=5, there=5)
     with Progress(stream, every=0) as show:
         show(snapshot(one))
         show(snapshot(one, final=True))
@@ -153,7 +153,7 @@ def test_lines_that_stand_above_are_not_repeated_at_the_end():
 
 def test_a_model_that_has_not_moved_is_not_told_again_until_the_end():
     stream = io.StringIO()
-    still, other = msgspec.structs.replace(HALF, label="still", low=0, high=1), ModelProgress(label="o", wanted=9)
+    still, other = msgspec.structs.replace(HALF, label="still", low=0, high=1), ModelState(label="o", wanted=9)
     with Progress(stream, every=0) as show:
         for done in range(3):
             show(snapshot(still, msgspec.structs.replace(other, done=done)))

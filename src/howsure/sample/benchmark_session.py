@@ -17,7 +17,7 @@ from howsure.sample.resume import PromptTask, StoredCells, WantedCells
 from howsure.sample.round_schedule import RoundSchedule
 from howsure.sample.sampling_plan import SamplingPlan
 from howsure.sample.scored_rows import RowWriter
-from howsure.sample.snapshot import ModelOutcome, ModelProgress
+from howsure.sample.snapshot import ModelState
 from howsure.sample.worker import Worker
 from howsure.stats.scores import score
 
@@ -196,33 +196,39 @@ class BenchmarkSession:
         """How early stopping ended for each model or pair so far."""
         return [] if self._schedule is None else self._schedule.verdicts
 
-    def describe_progress(self, *, final: bool = False) -> list[ModelProgress]:
+    def describe_models(self, *, final: bool = False) -> list[ModelState]:
         """Return the state of each model; `final` for the last time."""
         self._update_intervals(force=final)
         models = []
         for label, worker in self.workers.items():
-            job = worker.job
+            job, missing = worker.job, self.missing[label]
             mean, low, high = self._intervals[label]
             models.append(
-                ModelProgress(
+                ModelState(
                     label=label,
                     benchmark=self.name,
-                    wanted=self.missing[label].wanted,
-                    there=self.missing[label].there,
+                    wanted=missing.wanted,
+                    there=missing.there,
+                    lost=missing.failed,
+                    outage=missing.outage,
                     done=job.done,
                     failed=job.failed,
                     mean=mean,
                     low=low,
                     high=high,
                     trouble=job.stopped or job.spent or job.trouble or "",
+                    stopped=job.stopped,
+                    spent=job.spent,
+                    may_stop=self._schedule is not None,
+                    is_stopped_early=self._schedule is not None and self._schedule.stopped_after(label) is not None,
+                    is_over=label in self.finished,
                     tokens=job.prompt_tokens + job.completion_tokens,
+                    saved_tokens=job.saved_tokens if job.config.is_billed else 0,
                     cost=job.cost,
                     requests=worker.n_requests,
                     in_flight=worker.in_flight,
                     window=worker.window,
                     note=worker.note,
-                    may_stop=self._schedule is not None,
-                    is_over=label in self.finished,
                 )
             )
         return models
@@ -245,31 +251,6 @@ class BenchmarkSession:
         if self._adaptive is None:
             return job.tally.pooled_cells(self.benchmark, label, self._clusters)
         return self._adaptive.merged_cells(label, self._clusters)
-
-    def describe_outcomes(self) -> list[ModelOutcome]:
-        """Return how each model ended."""
-        models = []
-        for label, worker in self.workers.items():
-            job, missing = worker.job, self.missing[label]
-            models.append(
-                ModelOutcome(
-                    label=label,
-                    benchmark=self.name,
-                    wanted=missing.wanted,
-                    there=missing.there,
-                    lost=missing.failed,
-                    outage=missing.outage,
-                    done=job.done,
-                    failed=job.failed,
-                    stopped=job.stopped,
-                    spent=job.spent,
-                    is_stopped_early=self._schedule is not None and self._schedule.stopped_after(label) is not None,
-                    tokens=job.prompt_tokens + job.completion_tokens,
-                    saved_tokens=job.saved_tokens if job.config.is_billed else 0,
-                    cost=job.cost,
-                )
-            )
-        return models
 
 
 async def _iterate(tasks: Iterator[PromptTask]) -> AsyncGenerator[PromptTask, None]:

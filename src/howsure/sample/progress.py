@@ -12,7 +12,7 @@ import msgspec
 
 from howsure.errors import first_line
 from howsure.sample.prices import PICO_PER_DOLLAR, format_dollars
-from howsure.sample.snapshot import ModelOutcome, ModelProgress, Outcome, RecentRate, Snapshot
+from howsure.sample.snapshot import ModelState, Outcome, RecentRate, Snapshot
 
 #: What a plain line says of the half-width; bars have no room for it.
 NEW_QUESTIONS = " (new questions, 95 %)"
@@ -77,7 +77,7 @@ class LastingStream:
             self.failure = first_line(error.strerror or str(error))
 
 
-def _describe(model: ModelProgress, seconds: float) -> str:
+def _describe(model: ModelState, seconds: float) -> str:
     """Return what is shown beside the label of a model."""
     n_arrived, rate, left = model.there + model.done, model.per_second(seconds), model.seconds_left(seconds)
     # The share is rounded down, so that "100%" means that all generations have arrived.
@@ -142,7 +142,7 @@ def _clean(text: str) -> str:
 def format_lines(snapshot: Snapshot) -> str:
     """Return lines of plain text, one per model, and at the end one for several models together.
 
-    >>> print(format_lines(Snapshot(seconds=10, models=(ModelProgress(label="m", wanted=100, done=50, mean=0.5),))))
+    >>> print(format_lines(Snapshot(seconds=10, models=(ModelState(label="m", wanted=100, done=50, mean=0.5),))))
     m  50/100 50%  score 0.5000  5.0 per s  10s left
     """
     lines = [
@@ -231,7 +231,7 @@ class Progress:
                 print(line, file=self.stream, flush=True)
 
 
-def _state(model: ModelProgress) -> tuple[object, ...]:
+def _state(model: ModelState) -> tuple[object, ...]:
     """Return the values whose change causes a new line; the rate is not one of them."""
     return model.done, model.failed, model.there, model.mean, model.trouble, model.note, model.is_over
 
@@ -259,7 +259,7 @@ class JsonLines:
         snapshot = self._recent_rate.add_rates(snapshot)
         if snapshot.final or snapshot.seconds >= self._next:
             self._next = snapshot.seconds + self.every
-            models = [_encode_progress(model, snapshot.seconds) for model in snapshot.models]
+            models = [_encode_model(model, snapshot.seconds) for model in snapshot.models]
             self._write(event="progress", seconds=snapshot.seconds, final=snapshot.final, models=models)
 
     def end(self, exit_code: int, outcome: Outcome | None = None, **more: object) -> None:
@@ -282,7 +282,7 @@ class JsonLines:
                 "seconds": outcome.seconds,
                 "done": outcome.done,
                 "failed": outcome.failed,
-                "models": [_encode_outcome(model) for model in outcome.models],
+                "models": [_encode_model(model, outcome.seconds) for model in outcome.models],
                 "verdicts": outcome.verdicts,
                 "warnings": outcome.warnings,
             }
@@ -303,34 +303,12 @@ def _classify(outcome: Outcome) -> str:
     return "spent" if any(model.spent for model in outcome.models) else "incomplete"
 
 
-def _encode_outcome(model: ModelOutcome) -> dict[str, object]:
-    """Return how one model ended as JSON values, with its cost in dollars."""
-    fields = dict(msgspec.to_builtins(model)) | {"cost": None if model.cost is None else model.cost / PICO_PER_DOLLAR}
-    return {name: value for name, value in fields.items() if name != "benchmark" or value}
-
-
-def _encode_progress(model: ModelProgress, seconds: float) -> dict[str, object]:
-    """Return one model as JSON values; NaN becomes null."""
-    left = model.seconds_left(seconds)
-    return {
-        "label": model.label,
-        **({"benchmark": model.benchmark} if model.benchmark else {}),
-        "wanted": model.wanted,
-        "there": model.there,
-        "done": model.done,
-        "failed": model.failed,
-        "mean": model.mean,
-        "low": model.low,
-        "high": model.high,
-        "tokens": model.tokens,
-        "requests": model.requests,
-        "in_flight": model.in_flight,
-        "window": model.window,
+def _encode_model(model: ModelState, seconds: float) -> dict[str, object]:
+    """Return the state of one model as JSON values, with its cost in dollars; NaN becomes null."""
+    fields: dict[str, object] = msgspec.to_builtins(model)
+    fields |= {
         "cost": None if model.cost is None else model.cost / PICO_PER_DOLLAR,
         "rate": model.per_second(seconds),
-        "left_seconds": left,
-        "may_stop": model.may_stop,
-        "is_over": model.is_over,
-        "note": model.note,
-        "trouble": model.trouble,
+        "left_seconds": model.seconds_left(seconds),
     }
+    return {name: value for name, value in fields.items() if name != "benchmark" or value}

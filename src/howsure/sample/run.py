@@ -29,7 +29,7 @@ from howsure.sample.progress import JsonLines, LastingStream, Progress
 from howsure.sample.sampling_plan import SamplingPlan, build_plans
 from howsure.sample.scored_rows import RowWriter
 from howsure.sample.session import Session
-from howsure.sample.snapshot import ModelOutcome, Outcome, Snapshot
+from howsure.sample.snapshot import ModelState, Outcome, Snapshot
 from howsure.store.responses import RunFolder
 
 if TYPE_CHECKING:
@@ -406,9 +406,9 @@ def describe_outcome(outcome: Outcome, folder: Path, *, noun: str = "generations
     return lines
 
 
-def _describe_ends(reasons: Iterable[tuple[ModelOutcome, str]]) -> list[str]:
+def _describe_ends(reasons: Iterable[tuple[ModelState, str]]) -> list[str]:
     """Return a line for each model that ended early; a reason that it has on several benchmarks is said once."""
-    models: dict[tuple[str, str], list[ModelOutcome]] = {}
+    models: dict[tuple[str, str], list[ModelState]] = {}
     for model, reason in reasons:
         models.setdefault((model.label, reason), []).append(model)
     return [f"{some[0].name if len(some) == 1 else label}: {why}" for (label, why), some in models.items()]

@@ -110,14 +110,12 @@ class Session:
     @property
     def is_settled(self) -> bool:
         """Whether each generation has arrived or failed, or its model was stopped early."""
-        return not self.is_interrupted and all(
-            model.is_stopped_early or model.there + model.done + model.failed == model.wanted
-            for model in self.outcome(0).models
-        )
+        models = (model for part in self.parts for model in part.describe_models())
+        return not self.is_interrupted and all(model.is_settled for model in models)
 
     def snapshot(self, seconds: float, *, final: bool = False) -> Snapshot:
         """Return the state of the run after so many seconds; `final` for the last one."""
-        models = [model for part in self.parts for model in part.describe_progress(final=final)]
+        models = [model for part in self.parts for model in part.describe_models(final=final)]
         return Snapshot(seconds=seconds, models=tuple(models), final=final)
 
     def outcome(self, seconds: float) -> Outcome:
@@ -125,7 +123,7 @@ class Session:
         verdicts = [(part.name, verdict) for part in self.parts for verdict in part.verdicts]
         jobs = [pair for part in self.parts for pair in part.jobs]
         return Outcome(
-            models=tuple(model for part in self.parts for model in part.describe_outcomes()),
+            models=tuple(model for part in self.parts for model in part.describe_models(final=True)),
             verdicts=tuple(f"{name}: {verdict}" if name else str(verdict) for name, verdict in verdicts),
             warnings=tuple(remark.line for remark in list_notes(jobs)),
             seconds=seconds,

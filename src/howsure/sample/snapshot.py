@@ -18,16 +18,20 @@ from howsure.stats.core.cells import Cells, IntArray
 WINDOW = 30.0
 
 
-class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one model on one benchmark in a run."""
+class ModelState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one model on one benchmark in a session of a run, and in the end how it ended."""
 
     label: str
     benchmark: str = ""
     """Name of the benchmark; "" if the run has only one."""
     wanted: int
-    """Number of all generations."""
+    """Number of all generations; an upper bound where the model may stop early."""
     there: int = 0
     """Number of those that earlier sessions sampled."""
+    lost: int = 0
+    """Number of the generations `there` that had failed and were not tried again."""
+    outage: int = 0
+    """Generations that were requested again because they had failed while the endpoint did not answer."""
     done: int = 0
     """Generations that arrived in this session."""
     failed: int = 0
@@ -39,8 +43,20 @@ class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of its 95 % interval for new questions, as `howsure score` prints it; NaN where it does not exist."""
     trouble: str = ""
     """The current failure, or why the model was given up."""
+    stopped: str | None = None
+    """Why the model was given up, or None. Missing generations have no rows; a later session samples them."""
+    spent: str | None = None
+    """The limit of the budget that ended the model, or None."""
+    may_stop: bool = False
+    """Whether it may stop early."""
+    is_stopped_early: bool = msgspec.field(default=False, name="is_enough")
+    """Whether it was stopped early because its interval is narrow enough."""
+    is_over: bool = False
+    """Whether it sends no more requests: all are done, it stopped early, or it was given up."""
     tokens: int = 0
     """Tokens of prompts and completions in this session."""
+    saved_tokens: int = 0
+    """Prompt tokens that were not billed because several generations came with one request."""
     cost: int | None = None
     """Picodollars of this session; None where the price is unknown."""
     requests: int = 0
@@ -51,12 +67,23 @@ class ModelProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Requests in flight that are allowed now."""
     note: str = ""
     """A remark, such as "round 6"."""
-    may_stop: bool = False
-    """Whether it may stop early; `wanted` is then an upper bound."""
-    is_over: bool = False
-    """Whether it sends no more requests: all are done, it stopped early, or it was given up."""
     rate: float = math.nan
     """Recent generations per second (see `RecentRate`); NaN means that the average of the session is used."""
+
+    @property
+    def name(self) -> str:
+        """The label of the model, with the benchmark if the run has several."""
+        return f"{self.label}, {self.benchmark}" if self.benchmark else self.label
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every generation that is wanted has arrived, in this session or earlier."""
+        return self.is_stopped_early or self.there - self.lost + self.done == self.wanted
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every generation that is wanted has arrived or failed."""
+        return self.is_stopped_early or self.there + self.done + self.failed == self.wanted
 
     @property
     def missing(self) -> int:
@@ -79,7 +106,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a run at a time in this session."""
 
     seconds: float
-    models: tuple[ModelProgress, ...]
+    models: tuple[ModelState, ...]
     final: bool = False
 
 
@@ -109,47 +136,10 @@ class RecentRate:
         return msgspec.structs.replace(snapshot, models=tuple(models))
 
 
-class ModelOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one model on one benchmark: `wanted` generations, `there` before, and those of this session."""
-
-    label: str
-    benchmark: str = ""
-    """Name of the benchmark; "" if the run has only one."""
-    wanted: int
-    there: int
-    """Number of the generations `there` that had failed and were not tried again."""
-    done: int
-    failed: int
-    lost: int = 0
-    outage: int = 0
-    """Generations that were requested again because they had failed while the endpoint did not answer."""
-    stopped: str | None = None
-    """Why the model was given up, or None. Missing generations have no rows; a later session samples them."""
-    spent: str | None = None
-    """The limit of the budget that ended the model, or None."""
-    is_stopped_early: bool = msgspec.field(default=False, name="is_enough")
-    """Whether it was stopped early because its interval is narrow enough."""
-    tokens: int = 0
-    saved_tokens: int = 0
-    """Prompt tokens that were not billed because several generations came with one request."""
-    cost: int | None = None
-    """Picodollars of this session; None where the price is unknown."""
-
-    @property
-    def name(self) -> str:
-        """The label of the model, with the benchmark if the run has several."""
-        return f"{self.label}, {self.benchmark}" if self.benchmark else self.label
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every generation that is wanted has arrived, in this session or earlier."""
-        return self.is_stopped_early or self.there - self.lost + self.done == self.wanted
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run."""
 
-    models: tuple[ModelOutcome, ...]
+    models: tuple[ModelState, ...]
     verdicts: tuple[str, ...] = ()
     """For each model, or pair, why and after how many rounds it ended."""
     warnings: tuple[str, ...] = ()
