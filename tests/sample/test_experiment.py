@@ -135,10 +135,17 @@ WRONG = [
         START + "  - replay/m\ngreedy: true\n",
         "e.yaml:5: greedy: a recorded model does not take greedy; remove it",
     ),
-    (START + "until: {width: 0}\n", "e.yaml:4: until: width is 0.0; allowed: above 0, such as 0.02"),
+    (START + "until: {width: 0}\n", "e.yaml:4: until.width: 0 is not allowed; give a number > 0"),
+    (START + "until: {detect: .nan}\n", "e.yaml:4: until.detect: nan is not allowed"),
+    (START + "until: {width: 0.1, level: 1}\n", "e.yaml:4: until.level: 1 is not allowed; give a number < 1"),
+    (START + "until: {detect: 0.1, power: 0.3}\n", "e.yaml:4: until.power: 0.3 is not allowed; give a number >= 0.5"),
+    (START + "until: {width: 0.1, claim: single-run}\n", "e.yaml:4: until.claim: unknown claim 'single-run'; known"),
     (START + "until: {}\n", "e.yaml:4: until: give either width or detect"),
     (START + "until: {wdth: 1}\n", "e.yaml:4: until.wdth: unknown key 'wdth'; did you mean 'width'?"),
-    (START + "until: {width: 0.02, rule: look}\n", "e.yaml:4: until: unknown rule 'look'"),
+    (
+        START + "until: {width: 0.02, rule: sequences}\n",
+        "e.yaml:4: until.rule: unknown rule 'sequences'; did you mean 'sequence'",
+    ),
     (START + "until: {detect: 0.01}\n", "e.yaml:4: until: detect with 1 models; name the pair"),
     (
         START + "until: {detect: 0.01, models: [simulated/medium, simulated/larg]}\n",
@@ -148,7 +155,7 @@ WRONG = [
         START + "until: {width: 0.1, rule: prediction}\nallocate: adaptive\n",
         "e.yaml:4: until: rule 'prediction' needs rounds in which all questions are sampled, and adaptive allocation has none; use",
     ),
-    (START + "allocate: some\n", "e.yaml:4: allocate: Invalid enum value 'some'"),
+    (START + "allocate: some\n", "e.yaml:4: allocate: unknown allocate 'some'; known: adaptive, even"),
     (START + "budget: {cost: 0}\n", "e.yaml:4: budget.cost: 0 is not allowed; give a number > 0"),
     (START + "budget: {dollars: 5}\n", "e.yaml:4: budget.dollars: unknown key 'dollars'"),
     (

@@ -70,7 +70,7 @@ def test_a_seed_at_other_temperatures_makes_copies(temperature):
             "api_key: sk-planted-1",
             "api_key: unknown key 'api_key'; put the value into an environment variable, and name",
         ),
-        ("dialect: claude", "dialect: Invalid enum value 'claude'"),
+        ("dialect: claude", "dialect: unknown dialect 'claude'"),
         ("extra: {api_key: sk-1}", "extra.api_key: extra contains 'api_key'; put a key into an environment variable"),
         ("base_url: localhost:8000", "base_url: 'localhost:8000' is not the address of an endpoint; write it as"),
         ("base_url: 'http://a:b'", "base_url: 'http://a:b' is not the address of an endpoint"),

@@ -34,7 +34,7 @@ def test_the_place_of_a_value(path, place):
 def test_the_values_are_those_of_the_text():
     source = YamlSource(TEXT, "e.yaml")
     assert source.data == {"benchmark": "b", "models": ["simulated/small", {"model": "m", "extra": {"seed": 4}}]}
-    assert source.read(dict[str, object], {}) == source.data
+    assert source.read(dict[str, object]) == source.data
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,6 @@ def test_what_json_lacks_is_refused_with_its_line(value, expected):
 @pytest.mark.parametrize("text", ["[" * 5000, "{a: " * 5000, "a: " + "9" * 5000, "- " * 5000, "!" * 100, "&a " * 50])
 def test_deep_and_huge_texts_are_one_line(text):
     with pytest.raises(InputError) as error:
-        YamlSource(text, "e.yaml").read(dict[str, int], {})
+        YamlSource(text, "e.yaml").read(dict[str, int])
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 1000

@@ -20,12 +20,11 @@ from howsure.sample.model_config import (
     Count,
     ModelConfig,
     ModelLine,
-    PriceLine,
     expand_model_line,
     find_multipliers,
 )
-from howsure.sample.yaml_source import StructTypes, YamlSource
-from howsure.stats.core.claims import MEAN_CLAIMS, STOPPING_RULES, MeanClaim
+from howsure.sample.yaml_source import YamlSource
+from howsure.stats.core.claims import MeanClaim, StoppingRule
 
 #: Why a run ended: the interval is narrow enough; the interval excludes 0; no number of rounds could make it narrow
 #: enough; all rounds are done; the other model of the pair was given up, so this one sampled all its rounds.
@@ -36,6 +35,10 @@ StoppingReason = Literal["narrow", "different", "unreachable", "all", "alone"]
 AnswerForm = Literal["line", "json", "none"]
 #: Scorers of a whole text, or with a form of their own.
 _READ_NO_FORM = frozenset({"exact", "regex", "regex-first", "ifeval", "unit-tests", "python", "judge"})
+
+
+#: A width of an interval, or a difference.
+Width = Annotated[float, msgspec.Meta(gt=0, le=1e300)]
 
 
 class PromptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,48 +77,33 @@ class StoppingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     (0.02, 0.014)
     """
 
-    width: float | None = None
+    width: Width | None = None
     """Width of each model's interval, high - low."""
-    detect: float | None = None
+    detect: Width | None = None
     """Smallest true difference of a pair of models that the run must detect with probability `power`."""
-    level: float = 0.95
+    level: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.95
     claim: MeanClaim = "these-questions"
-    rule: str = ""
-    """One of `stats.core.claims.STOPPING_RULES`; by default pooled for `width`, sequence for `detect`."""
+    rule: StoppingRule | None = None
+    """By default pooled for `width`, sequence for `detect`."""
     models: tuple[str, str] | None = None
     """The pair of models for `detect`; required unless there are exactly two models."""
-    power: float = 0.8
+    power: Annotated[float, msgspec.Meta(ge=0.5, lt=1)] = 0.8
     borrow: str | None = None
     """Path of results of other models on all questions; the run samples some of the questions (`limit`)."""
 
     def __post_init__(self) -> None:
         if (self.width is None) == (self.detect is None):
             self._fail("give either width or detect", "until: {width: 0.02} or until: {detect: 0.01}")
-        if not self.rule:  # a stop where 0 is excluded depends on the difference, and takes a sequence
+        if self.rule is None:  # a stop where 0 is excluded depends on the difference, and takes a sequence
             msgspec.structs.force_setattr(self, "rule", "pooled" if self.detect is None else "sequence")
-        for name, value in (("width", self.width), ("detect", self.detect)):
-            if value is not None and not 0 < value < math.inf:
-                self._fail(f"{name} is {value!r}", "allowed: above 0, such as 0.02")
-        if not 0 < self.level < 1:
-            self._fail(f"level is {self.level!r}", "allowed: between 0 and 1, such as 0.95")
-        if not 0.5 <= self.power < 1:
-            self._fail(f"power is {self.power!r}", "allowed: from 0.5 to below 1, such as 0.8")
-        self._check_names()
+        if self.rule not in {"sequence", "pooled"}:
+            for what, is_given in (("claim 'new-questions'", self.claim == "new-questions"), ("borrow", self.borrow)):
+                if is_given:
+                    self._fail(f"rule {self.rule!r} cannot {what}", "use the rule sequence or pooled")
         if self.models is not None and self.detect is None:
             self._fail("models without detect", "name a pair for detect only; width applies to each model")
         if self.models is not None and self.models[0] == self.models[1]:
             self._fail(f"models is {self.models[0]!r} twice", "name two models")
-
-    def _check_names(self) -> None:
-        """Raise InputError for an unknown rule or claim, or a combination that does not exist."""
-        if self.rule not in STOPPING_RULES:
-            raise UnknownNameError("rule", self.rule, STOPPING_RULES, where="until")
-        if self.claim not in MEAN_CLAIMS:
-            raise UnknownNameError("claim", self.claim, MEAN_CLAIMS, where="until")
-        if self.claim == "new-questions" and self.rule not in {"sequence", "pooled"}:
-            self._fail(f"rule {self.rule!r} cannot claim 'new-questions'", "use the rule sequence or pooled")
-        if self.borrow is not None and self.rule not in {"sequence", "pooled"}:
-            self._fail(f"rule {self.rule!r} cannot borrow", "use the rule sequence or pooled")
 
     def _fail(self, what: str, remedy: str) -> None:
         raise InputError(what, where="until", remedy=remedy)
@@ -256,17 +244,6 @@ class _ExperimentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 64
 
 
-#: Types of nested values by key; error messages suggest the keys of these types.
-NESTED_TYPES: StructTypes = {
-    "models": ModelLine,
-    "variants": PromptLine,
-    "until": StoppingConfig,
-    "budget": BudgetConfig,
-    "price": PriceLine,
-    "judge": JudgeLine,
-}
-
-
 #: Largest number of bytes of an experiment file.
 LARGEST_FILE = 16 << 20
 #: Endings of files that are no experiment, and may be results or questions.
@@ -319,7 +296,7 @@ def parse_experiment(text: str, *, where: str = "experiment", base: Path = Path(
     """
     source = YamlSource(text, where)
     with _add_line(source):
-        file = source.read(_ExperimentFile, NESTED_TYPES)
+        file = source.read(_ExperimentFile)
     if not file.models:
         source.fail("no models", "models", remedy="list at least one, such as simulated/medium")
     first, *more = _read_benchmarks(file, source, base)
@@ -403,7 +380,7 @@ def _split_own_keys(
         return _OwnKeys(), spec
     names = _OwnKeys.__struct_fields__
     rest = {key: value for key, value in spec.items() if key not in names}
-    own = source.convert({key: value for key, value in spec.items() if key in names}, _OwnKeys, NESTED_TYPES, at)
+    own = source.convert({key: value for key, value in spec.items() if key in names}, _OwnKeys, *at)
     if own.label is not None and (not own.label.strip() or not own.label.isprintable()):
         source.fail("the label is not readable", *at, "label", remedy="write a name, such as mmlu-anatomy")
     return own, rest

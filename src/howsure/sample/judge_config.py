@@ -121,7 +121,7 @@ def parse_judge(source: YamlSource, *place: str, base: Path = Path()) -> JudgeCo
         When a key or a value is not allowed.
     """
     nested = source.find_part(*place)
-    line = nested.read(JudgeLine, {"model": ModelLine, "budget": BudgetConfig})
+    line = nested.read(JudgeLine)
     configs = list(
         expand_model_line(line.model, 0, nested, generations=line.repeats, concurrency=line.concurrency, greedy=False)
     )

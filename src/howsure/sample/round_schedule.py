@@ -225,7 +225,6 @@ class RoundSchedule:
 
     def _check_stopping(self, group: tuple[str, ...], n_rounds: int) -> StoppingDecision:
         """Return `stats.sequential.check_stopping` of the rounds so far."""
-        from howsure.stats.core.claims import STOPPING_RULES, check_choice, check_claim
         from howsure.stats.sequential import check_stopping, merge_stages
 
         config, tallies = self.config, {label: self.workers[label].job.tally for label in group}
@@ -245,8 +244,8 @@ class RoundSchedule:
             results,
             config.target,
             level=config.level,
-            rule=check_choice("rule", config.rule, STOPPING_RULES),
-            claim=check_claim(config.claim),
+            rule=config.rule or "pooled",
+            claim=config.claim,
             pair=None if len(group) == 1 else (group[0], group[1]),
             variance_floor=min(tally.variance_floor(last[label]) for label, tally in tallies.items()),
             reference=self.reference,
@@ -274,7 +273,7 @@ class RoundSchedule:
             half_width=read_finite("half"),
             least_width=read_finite("least"),
             needed=read_finite("needed"),
-            rule=self.config.rule,
+            rule=str(self.config.rule),
             level=self.config.level,
             claim=self.config.claim,
             n_questions=0 if analysis is None else int(analysis.n_questions[0]),

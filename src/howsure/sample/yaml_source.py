@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
 import yaml
+from msgspec import inspect
 
 from howsure.errors import InputError, UnknownNameError
 from howsure.safe_text import find_secret_fields, mask_secrets
 
 T = TypeVar("T", bound=msgspec.Struct)
-StructTypes = Mapping[str | int, type[msgspec.Struct]]
 #: Words for the types in messages of msgspec.
 TYPE_WORDS = {
     "float": "a number",
@@ -70,21 +70,18 @@ class YamlSource:
             raise InputError("the file is empty", where=where, remedy="write at least one key")
         self.root: yaml.Node = root
 
-    def read(self, kind: type[T], items: StructTypes) -> T:
-        """Return the values as one `kind`.
+    def read(self, kind: type[T]) -> T:
+        """Return the values as one `kind`."""
+        return self.convert(self.data, kind)
 
-        `items` has the struct types of nested values by key, to suggest their keys in errors.
-        """
-        return self.convert(self.data, kind, items, ())
-
-    def convert(self, data: object, kind: type[T], items: StructTypes, place: tuple[str | int, ...]) -> T:
-        """Return values that stand at a place of the file as one `kind`; `items` is as for `read`."""
+    def convert(self, data: object, kind: type[T], *place: str | int) -> T:
+        """Return values that stand at a place of the file as one `kind`."""
         try:
             return msgspec.convert(data, kind)
         except msgspec.ValidationError as e:
             if isinstance(e.__cause__, InputError):  # msgspec wraps the ValueError of a __post_init__
                 raise e.__cause__ from None
-            self._fail_validation(str(e), kind, items, place)
+            self._fail_validation(str(e), kind, place)
 
     def fail(self, what: str, *path: str | int, remedy: str) -> NoReturn:
         """Raise `InputError` at this place of the file."""
@@ -122,26 +119,29 @@ class YamlSource:
             value = value[step]
         return value
 
-    def _fail_validation(
-        self, message: str, kind: type[msgspec.Struct], items: StructTypes, place: tuple[str | int, ...]
-    ) -> NoReturn:
+    def _fail_validation(self, message: str, kind: type[msgspec.Struct], place: tuple[str | int, ...]) -> NoReturn:
         """Raise InputError for a message of msgspec, such as "Expected `int` >= 1 - at `$.generations`"."""
         problem, _, at = message.partition(" - at ")
-        path = (*place, *(int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at)))
+        steps = [int(i) if i else key for key, i in re.findall(r"\.(\w+)|\[(\d+)\]", at)]
+        types, path = list(_list_types(kind, steps)), (*place, *steps)
         if unknown := re.search(r"unknown field `(.*)`", problem):
-            struct = next((items[step] for step in reversed(path) if step in items), kind)
+            names = [field.encode_name for one in types if isinstance(one, inspect.StructType) for field in one.fields]
             key = unknown.group(1)
-            if "key_env" in struct.__struct_encode_fields__ and any(find_secret_fields({key: "its value"})):
+            if "key_env" in names and any(find_secret_fields({key: "its value"})):
                 remedy = "put the value into an environment variable, and name that: key_env: VARIABLE"
                 self.fail(f"unknown key {key!r}", *path, key, remedy=remedy)
-            raise UnknownNameError("key", key, struct.__struct_encode_fields__, where=self.at(*path, key)) from None
+            raise UnknownNameError("key", key, names, where=self.at(*path, key)) from None
         if missing := re.search(r"missing required field `(.*)`", problem):
             self.fail(f"no {missing.group(1)!r}", *path, remedy=f"add the key {missing.group(1)!r}")
+        allowed = [value for one in types if isinstance(one, inspect.LiteralType) for value in one.values]
+        if allowed and (wrong := re.search(r"enum value '(.*)'", problem)):
+            raise UnknownNameError(str(path[-1]), wrong.group(1), map(str, allowed), where=self.at(*path)) from None
         if (expected := re.search(r"Expected `([^`]+)`(.*?)(, got `(.+)`)?$", problem)) and "key" not in at:
             names = [TYPE_WORDS.get(name, name) for name in expected.group(1).split(" | ") if name != "null"]
             value = repr(self._find_value(path)) if path else f"a {type(self.data).__name__}"
             value = value if len(value) <= 60 else value[:57] + "..."
-            self.fail(f"{value} is not allowed", *path, remedy=f"give {' or '.join(names)}{expected.group(2)}")
+            bound = expected.group(2).removesuffix(".0")
+            self.fail(f"{value} is not allowed", *path, remedy=f"give {' or '.join(names)}{bound}")
         self.fail(problem, *path, remedy="see the README's example")
 
     def _check_nodes(self, root: yaml.Node) -> None:
@@ -191,6 +191,30 @@ class YamlSource:
     def _refuse(self, node: yaml.Node, what: str, remedy: str) -> NoReturn:
         """Raise InputError at the line of a node."""
         raise InputError(mask_secrets(what), where=f"{self.where}:{node.start_mark.line + 1}", remedy=remedy)
+
+
+def _list_types(kind: type[msgspec.Struct], steps: Iterable[str | int]) -> Iterator[inspect.Type]:
+    """Yield the types that a value at this path may have, where the values are one `kind`."""
+    waiting: list[inspect.Type] = [inspect.type_info(kind)]
+    for step in [*steps, None]:
+        types = []
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, inspect.UnionType):
+                waiting += one.types
+            elif isinstance(one, inspect.Metadata):
+                waiting.append(one.type)
+            else:
+                types.append(one)
+        if step is None:
+            yield from types
+        for one in types:
+            if isinstance(one, inspect.StructType):
+                waiting += [field.type for field in one.fields if field.encode_name == step]
+            elif isinstance(one, inspect.ListType):
+                waiting.append(one.item_type)
+            elif isinstance(one, inspect.DictType):
+                waiting.append(one.value_type)
 
 
 def _list_parts(node: yaml.Node) -> list[yaml.Node]:
