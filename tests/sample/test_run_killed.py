@@ -23,14 +23,7 @@ from howsure.sample.experiment import parse_experiment
 from howsure.sample.run import run
 from howsure.store.responses import is_run, read
 
-TRIALS = 20
 CELLS = 100 * 6
-SHORT = """
-benchmark: directions-small
-generations: 6
-concurrency: 16
-models: [{{model: m, base_url: "{base_url}"}}]
-"""
 LONG = """
 benchmark: directions-large
 limit: {questions}
@@ -135,34 +128,6 @@ def test_a_run_that_is_killed_once_is_continued_with_every_row_as_it_would_have_
     resumed = rows_of(tmp_path / "killed")
     assert left.items() <= resumed.items()
     assert {cell: score for cell, (_, score) in resumed.items()} == whole
-
-
-@pytest.mark.long
-def test_twenty_kills_lose_nothing_that_was_acknowledged(tmp_path):
-    rng = np.random.default_rng(20)
-    questions = load("directions-small").questions
-    partial = 0
-    with serve(questions, faults=Faults(latency=0.01, most=2)) as server, runner() as live:
-        text = SHORT.format(base_url=server.base_url)
-        whole = live(text, tmp_path / "whole", tmp_path / "whole.txt", None)["seconds"]
-        assert len(rows_of(tmp_path / "whole")) == CELLS
-        for trial in range(TRIALS):
-            folder, file = tmp_path / f"trial-{trial}", tmp_path / f"trial-{trial}.txt"
-            live(text, folder, file, rng.uniform(0.05, 1.0) * whole)
-            kept = list(acknowledged_in(file))
-            assert len(dict(kept)) == len(kept)
-            after_kill = rows_of(folder)
-            assert dict(kept).items() <= after_kill.items()
-            partial += 0 < len(after_kill) < CELLS
-
-            outcome = asyncio.run(run(parse_experiment(text), folder))
-            assert outcome.is_complete
-            resumed = rows_of(folder)
-            assert len(resumed) == CELLS
-            assert after_kill.items() <= resumed.items()
-            assert outcome.done == CELLS - len(after_kill)
-    # Otherwise the kills missed the run, and this test said nothing.
-    assert partial >= TRIALS // 3
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from howsure.errors import EndpointError
+from howsure.models.model import Choice
 from howsure.sample.experiment import parse_experiment
 from howsure.sample.prices import bound_prompt_tokens
 from howsure.sample.run import run
@@ -33,6 +34,8 @@ FAULTS = {
     "empty": 1.0,
     "fewer": 1.0,
     "slow": 20.0,
+    "refused_n": 0.1,
+    "failed_choice": 1.0,
 }
 #: Most tokens of a completion; all use them, and prompts are as long as their bound, so that no slack hides an error.
 COMPLETION = 3
@@ -52,14 +55,15 @@ class Case:
     tokens: int | None
     faults: list[str]
     kills: list[int]
+    growth: int
     seed: int
     asked: int = 0
     billed: int = 0
     is_stopped: bool = False
 
-    @property
-    def text(self) -> str:
-        """The experiment in YAML."""
+    def write(self, *, is_first: bool) -> str:
+        """Return the experiment in YAML; sessions after the first ask for more generations."""
+        generations = self.generations + (0 if is_first else self.growth)
         models = [
             f'{{model: m-{i}, label: m{i}, base_url: "http://h/v1", max_tokens: {COMPLETION}}}'
             for i in range(self.models)
@@ -69,7 +73,7 @@ class Case:
         budget = ", ".join(f"{name}: {value}" for name, value in limits.items() if value is not None)
         return (
             f"{{benchmark: x, models: [{', '.join(models)}], variants: [{', '.join(variants)}], "
-            f"generations: {self.generations}, concurrency: {self.concurrency}, budget: {{{budget}}}}}"
+            f"generations: {generations}, concurrency: {self.concurrency}, budget: {{{budget}}}}}"
         )
 
 
@@ -89,11 +93,24 @@ def cases(draw: st.DrawFn) -> Case:
             st.lists(st.sampled_from([*FAULTS, "right", "right"]), min_size=draw(st.sampled_from([0, 30])), max_size=30)
         ),
         kills=draw(st.lists(st.integers(0, 25), max_size=3)),
+        growth=draw(st.sampled_from([0, 0, 1, 3])),
         seed=draw(st.integers(0, 99)),
     )
 
 
-def sample(case: Case, folder, copy, *, kill_after: int | None) -> bool:
+def make_reply(case: Case, request, fault: str):
+    """Return a reply and bill it: each completion is as long as it may be."""
+    if fault == "refused_n" and len(request.generations) > 1:
+        raise EndpointError("no", reason="bad_request", status=400)  # without a word about n
+    reply = right(request, max(1, len(request.generations) // 2) if fault == "fewer" else None)
+    if fault == "failed_choice":
+        reply = msgspec.structs.replace(reply, choices=(Choice(None, "error", error="it failed"), *reply.choices[1:]))
+    prompt, completion = bound_prompt_tokens(request.messages), COMPLETION * len(reply.choices)
+    case.billed += prompt + completion
+    return msgspec.structs.replace(reply, prompt_tokens=prompt, completion_tokens=completion)
+
+
+def sample(case: Case, folder, copy, *, kill_after: int | None, is_first: bool) -> bool:
     """Run one session in virtual time; return whether it came to its end before it was killed.
 
     A kill copies the folder as it is between two requests; what the session does afterwards is lost.
@@ -114,26 +131,21 @@ def sample(case: Case, folder, copy, *, kill_after: int | None) -> bool:
         fault = case.faults[case.asked] if case.asked < len(case.faults) else "right"
         case.asked += 1
         n, prompt = len(request.generations), bound_prompt_tokens(request.messages)
-        if case.most_choices and n > case.most_choices:
+        if n > (case.most_choices or n):
             raise EndpointError("n", reason="n_rejected", status=400, most=case.most_choices)
         await time.sleep(FAULTS.get(fault, 1.0) * (0.5 + rng.random()))
-        if fault in {"fewer", "slow", "right"}:
-            reply = right(request, max(1, n // 2) if fault == "fewer" else None)
-            case.billed += prompt + COMPLETION * len(reply.choices)
-            return msgspec.structs.replace(
-                reply, prompt_tokens=prompt, completion_tokens=COMPLETION * len(reply.choices)
-            )
+        if fault in {"fewer", "slow", "right", "refused_n", "failed_choice"}:
+            return make_reply(case, request, fault)
         if fault in {"timeout", "malformed"}:
             case.billed += prompt + COMPLETION * n  # made, and billed, but lost
         wait = {"retry_after": 3.0} if fault == "wait" else {}
-        reason = "rate_limit" if fault == "wait" else fault
-        raise EndpointError("no", reason=reason, **wait)
+        raise EndpointError("no", reason={"wait": "rate_limit"}.get(fault, fault), **wait)
 
     async def go():
         nonlocal task
         model = ScriptedModel(script)
         running = run(
-            parse_experiment(case.text),
+            parse_experiment(case.write(is_first=is_first)),
             folder,
             benchmark=sums(case.questions),
             open_model=lambda *_: model,
@@ -174,7 +186,7 @@ def test_each_cell_once_the_budget_kept_and_nothing_lost(case, tmp_path_factory)
     folder, before = base / "0", {}
     for number, kill_after in enumerate([*case.kills, None, None], 1):
         copy = base / str(number)
-        is_ended = sample(case, folder, copy, kill_after=kill_after)
+        is_ended = sample(case, folder, copy, kill_after=kill_after, is_first=number == 1)
         folder = folder if is_ended else copy
         rows = read_rows(folder)
         # What a session acknowledged stays, word for word; a failure may be tried again.
@@ -182,9 +194,10 @@ def test_each_cell_once_the_budget_kept_and_nothing_lost(case, tmp_path_factory)
         assert case.calls is None or case.asked <= case.calls
         assert case.tokens is None or case.billed <= case.tokens
         before = rows
-    wanted = case.questions * case.variants * case.models * case.generations
+    most = case.generations + case.growth
+    wanted = case.questions * case.variants * case.models * most
     assert len(before) <= wanted
-    assert {key[3] for key in before} <= set(range(1, case.generations + 1))
+    assert {key[3] for key in before} <= set(range(1, most + 1))
     assert all(row[0] in {None, 1.0} for row in before.values())
     if not case.is_stopped:
         assert len(before) == wanted
