@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -89,3 +92,20 @@ def test_ctrl_c_is_130_and_loses_nothing_that_arrived(tmp_path):
         port_moved = text.replace(model, f'{{model: m, base_url: "{server.base_url}"}}')
         with pytest.raises(InputError, match="model m: base_url was"):
             go(tmp_path, port_moved)
+
+
+@pytest.mark.parametrize("megabytes", [250, 400, 750])
+def test_too_little_address_space_is_one_line(tmp_path, megabytes):
+    limit = megabytes << 20
+    done = subprocess.run(
+        [sys.executable, "-m", "howsure", "run", "exp.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "ulimit" in done.stderr

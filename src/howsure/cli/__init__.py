@@ -6,6 +6,7 @@ Modules that import much are imported inside the commands, so that ``howsure --h
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import shlex
@@ -59,19 +60,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # the program that reads the output, such as head, has closed the pipe
         _discard_output()
         code = 0
-    except (OSError, MemoryError, RuntimeError) as error:
+    except (OSError, MemoryError, RuntimeError, ImportError, SystemError) as error:
         _discard_output()
         print_error(_describe_failure(error))
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
 
 
+#: Bytes of address space that the libraries of a command need.
+LEAST_ADDRESS_SPACE = 800 << 20
+
+
+def _check_address_space() -> None:
+    """Raise MemoryError under a limit in which a library would wait for memory without end while it is loaded."""
+    if importlib.util.find_spec("resource") is not None:
+        import resource
+
+        if 0 <= resource.getrlimit(resource.RLIMIT_AS)[0] < LEAST_ADDRESS_SPACE:
+            raise MemoryError
+
+
 def _describe_failure(error: Exception) -> str:
-    """Return a line for an error of the system; raise any other RuntimeError again."""
+    """Return a line for an error of the system; raise any other error again."""
     if isinstance(error, OSError):
         named = f"{error.filename}: " if error.filename is not None else "the output cannot be written: "
         return f"{named}{error.strerror or error}; check the path and the space on the disk"
-    if isinstance(error, RuntimeError) and "start new thread" not in str(error):
+    # A library that cannot be loaded for lack of memory says one of these.
+    signs = "start new thread", "failed to map segment", "allocate memory", "error return without exception set"
+    if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in signs):
         raise error
     return "the memory or the threads allowed here are not enough; allow more (ulimit -a) and run again"
 
@@ -114,6 +130,7 @@ class _CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; print the one that is tried next, if it printed a result for a person."""
+        _check_address_space()
         returned: object = super().invoke(ctx)
         if following := ctx.meta.get("howsure.next"):
             print(f"next: {following}")
