@@ -6,6 +6,8 @@ benchmark.
 =====================================  ================================================================================
 `read`                                 results of run folders, logs of other programs, tables and frames
 `score`, `compare`, `pairs`, `rank`    scores of models, differences and ranks, with their errors
+`winner`                               the best of many, scored for fresh questions without the luck of the pick
+`slices`                               the questions on which two models differ by another amount
 `combine`, `repeats`                   several benchmarks in one test; prediction of future runs
 `attempts`, `greedy`                   pass@k, pass^k and majority@k; greedy decoding beside sampling
 `curve`, `providers`                   checkpoints of a training run; one model at two providers
@@ -53,10 +55,12 @@ if TYPE_CHECKING:
     from howsure.api.model_scores import rank as rank
     from howsure.api.model_scores import repeats as repeats
     from howsure.api.model_scores import score as score
+    from howsure.api.picked_winners import winner as winner
     from howsure.api.prompt_studies import variants as variants
     from howsure.api.question_audit import answer_sets as answer_sets
     from howsure.api.question_audit import audit as audit
     from howsure.api.question_audit import data_map as data_map
+    from howsure.api.question_slices import slices as slices
     from howsure.api.question_studies import attempts as attempts
     from howsure.api.question_studies import beta_fits as beta_fits
     from howsure.api.question_studies import questions as questions
@@ -139,7 +143,9 @@ _MODULE_OF = {
     "run_widths": "howsure.api.run_comparisons",
     "score": "howsure.api.model_scores",
     "show": "howsure.api.generation_list",
+    "slices": "howsure.api.question_slices",
     "variants": "howsure.api.prompt_studies",
+    "winner": "howsure.api.picked_winners",
 }
 
 #: Functions that were removed, and what does their work.

@@ -26,6 +26,10 @@ TEXT_FORMATS: tuple[OutputFormat, ...] = ("table", "wide")
 GenerationFormat = Literal["text", "jsonl"]
 GENERATION_FORMATS: tuple[GenerationFormat, ...] = get_args(GenerationFormat)
 
+#: What the best one was picked from.
+Candidates = Literal["models", "variants", "checkpoints"]
+CANDIDATES: tuple[Candidates, ...] = get_args(Candidates)
+
 #: What `variants` shows in place of its own table.
 PromptView = Literal["prompts", "dimensions", "order", "reference"]
 PROMPT_VIEWS: tuple[PromptView, ...] = get_args(PromptView)

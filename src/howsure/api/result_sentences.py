@@ -21,6 +21,8 @@ from howsure.safe_text import escape_control_characters
 from howsure.stats.comparisons.pairs import POWER, Comparison, Pairs
 from howsure.stats.comparisons.pairs import pairs as compare_pairs
 from howsure.stats.comparisons.ranking import fit_common_scores
+from howsure.stats.comparisons.slices import Slices
+from howsure.stats.comparisons.winner import Winner
 from howsure.stats.core.claims import CLAIM_TEXTS
 from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
@@ -553,6 +555,55 @@ def say_curve(_part: Result, rows: Sequence[Row]) -> Sentences:
     yield f"on {rows[0]['benchmark']}, beside {reference[0]}: {'; '.join(clauses)}"
 
 
+def say_winner(part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say what the best of several scores on fresh questions, and how much of its lead is luck."""
+    assert isinstance(part, Winner)
+    for row in rows:
+        best, on, k = row["model"], row["benchmark"], row["n_models"]
+        if math.isnan(row["score"]):
+            yield f"no question of {on} was answered by all {k}: none of them can be called the best"
+            continue
+        width = row["high"] - row["low"]
+        has = "shares" if part.n_tied[0] > 1 else "has"
+        text = f"{best} {has} the highest score of {k} on {on}, {_number(row['score'], width)}"
+        if math.isnan(row["low"]):
+            yield f"{text}; what it scores on fresh questions cannot be said"
+            continue
+        yield f"{text}: on fresh questions expect {_number(row['corrected'], width)} ({_limits(row, row['level'])})"
+        lead, left = row["lead"], row["lead_corrected"]
+        if lead > 0:
+            share = min(max(1 - left / lead, 0.0), 1.0)
+            what = "all" if share == 1 else "nothing" if share == 0 else f"about {100 * share:.0f} %"
+            others = "the other" if k == 2 else f"the mean of the {k - 1} others"
+            yield f"of its lead of {_number(lead, width)} over {others}, {what} is luck by this estimate"
+
+
+def say_slices(part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say in which slices two models differ by another amount than on the rest, and where slices and total disagree."""
+    assert isinstance(part, Slices)
+    a, b, on = part.model_a, part.model_b, part.benchmark
+    different = [row for row in rows if row["verdict"] == "different"]
+    for row in different:
+        width = row["high"] - row["low"]
+        here, rest = (_number(row[name], width, sign=True) for name in ("difference", "difference_rest"))
+        where = f"{row['by']} {row['slice']} ({format_count(row['n_questions'], 'question')})"
+        tail = f"{_p(row['p_all'])} for all {format_count(len(rows), 'slice')}"
+        yield f"{a} - {b} on {on} is {here} on {where} and {rest} on the rest ({tail})"
+    if all(row["verdict"] == "not tested" for row in rows):
+        yield f"no slice of {on} can be tested"
+    elif not different:
+        least = min(row["p_all"] for row in rows if not math.isnan(row["p_all"]))
+        slices = format_count(len(rows), "slice")
+        yield f"no slice of {on} shows another difference of {a} and {b} than the rest ({slices}, least {_p(least)})"
+    for by in part.reversed_by:
+        ahead, behind = (a, b) if part.score_a > part.score_b else (b, a)
+        scores = sorted((part.score_a, part.score_b), reverse=True)
+        text = (
+            f"{ahead} has the higher score over all that each answered, {_number(scores[0])} and {_number(scores[1])}"
+        )
+        yield f"{text}, but {behind} has it in every slice of {by}: they answered other questions (Simpson's paradox)"
+
+
 def _describe_claim(columns: Columns) -> Iterator[str]:
     """Yield the line that names the level, the claim and the method of the intervals."""
     levels, claims, methods = (_list_values(columns, name) for name in ("level", "claim", "method"))
@@ -598,17 +649,21 @@ _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p
 _COMBINED = "benchmark model_a model_b difference se z p_value weight note"
 _CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
+_SLICES = "benchmark by slice n_questions difference low high shrunken p_all note"
+_WINNERS = "benchmark model n_models n_questions score corrected low high lead lead_corrected note"
 _DESIGNS = "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note"
 _QUESTIONS = "benchmark model question n_solved score difficulty tau p_value note"
 _LABEL_ERRORS = "benchmark question target answer p_correct evidence suspected_by p_wrong_max note"
 #: Columns by which a result is known, what is said of it, and the columns of its table, the first that fits.
 _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], ...] = (
     ({"checkpoint", "p_holm"}, say_curve, _CURVE),
+    ({"slice", "p_all"}, say_slices, _SLICES),
     ({"model_a", "model_b", "difference", "p_holm"}, say_pairs, ""),
     ({"model_a", "model_b", "difference", "z", "weight"}, _say_together, _COMBINED),
     ({"model_a", "model_b", "difference", "low", "high", "p_value"}, say_comparison, _DIFFERENCES),
     ({"model_a", "model_b", "difference", "low", "high", "judge_difference"}, say_comparison, _DIFFERENCES),
     ({"rank", "rank_low"}, say_ranking, _RANKS),
+    ({"corrected", "lead_corrected"}, say_winner, _WINNERS),
     ({"var_variant", "n_star_space"}, say_variants, "benchmark model mean low high n_variants n_star_space note"),
     ({"n_future", "drift_p"}, say_repeats, "benchmark model n_runs mean sd worst best low high drift_p note"),
     ({"measure", "k", "score"}, say_attempts, "benchmark model measure k score low high interval note"),

@@ -20,6 +20,7 @@ from howsure.cli.options import (
     add_borrow,
     add_format,
     add_reading,
+    add_winner,
     build_models_error,
     fit_sentences,
     parse_columns,
@@ -69,6 +70,7 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
 @add_reading(cluster=True)
 @add_borrow
 @add_format
+@add_winner("models")
 @click.option("--a", metavar="MODEL", help="One model; differences are a - b.")
 @click.option("--b", metavar="MODEL", help="The other model.")
 @click.option(
@@ -86,6 +88,13 @@ def _print_labels(inputs: CommandInputs, labels: Path, level: float, form: Outpu
     metavar="NAME|BENCHMARK=W",
     help="Print the test over all benchmarks alone: precision (the default), equal, questions, or a number for each.",
 )
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN|difficulty|length",
+    help="Print instead in which questions the difference is another: by a column such as subject, by how hard they "
+    "are for other models, or by their length. Several can be named.",
+)
 @click.option("--greedy", is_flag=True, help="Compare the sampled generations of each model NAME with NAME:greedy.")
 def compare(
     inputs: CommandInputs,
@@ -95,6 +104,7 @@ def compare(
     b: str | None,
     method: DifferenceMethod | ProviderMethod | None,
     weights: Sequence[str],
+    by: Sequence[str],
     greedy: bool,
     **options: DeclaredValue,
 ) -> None:
@@ -126,6 +136,15 @@ def compare(
         _print_pairs(inputs, form, options | {"method": method})
     elif a is None or b is None:
         raise build_models_error(inputs, a, b)
+    elif by:
+        from howsure.api.question_slices import COMPUTED, compare_by, list_clusters
+
+        refuse_options("--by", "a", "b", "level")
+        read = {name: replace(inputs, columns={**inputs.columns, "cluster": name}) for name in by}
+        columns = {
+            name: None if name in COMPUTED else list_clusters(one.results.cells(), name) for name, one in read.items()
+        }
+        print_result(compare_by(inputs.results, a, b, columns, level=options["level"]), form)
     else:
         _print_comparison(inputs, form, a, b, weights, options | {"method": method})
 
@@ -203,6 +222,7 @@ def _print_comparison(
 @click.command(cls=DeclaredCommand, of="rank")
 @add_reading(cluster=True)
 @add_format
+@add_winner("models")
 def rank(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Rank the models, with confidence sets of ranks."""
     import howsure as hs
@@ -266,6 +286,7 @@ def _parse_weights(pairs: Sequence[str]) -> dict[str, float]:
 @click.command(cls=DeclaredCommand, of="variants")
 @add_reading(cluster=True, variants=True)
 @add_format
+@add_winner("variants")
 def variants(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Show how the score of each model depends on the prompt.
 
@@ -390,6 +411,7 @@ def questions(
 @click.command(cls=DeclaredCommand, of="curve")
 @add_reading(cluster=True)
 @add_format
+@add_winner("checkpoints")
 def curve(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
     """Follow a score over the checkpoints of a training run.
 

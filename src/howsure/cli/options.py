@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from click.core import ParameterSource
 
-from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, OutputFormat
+from howsure.api.choices import OUTPUT_FORMATS, TEXT_FORMATS, Candidates, OutputFormat
 from howsure.cli.declared import PATH, ReadingOption
 from howsure.cli.messages import add_verbose, flush_notes
 from howsure.errors import InputError
@@ -304,6 +304,28 @@ def add_borrow(command: Command) -> Command:
         "readable path, several at once. They show which questions are hard, so that fewer answers are enough.",
     )
     return option(read_and_call)
+
+
+def add_winner(of: Candidates) -> Decorator:
+    """Add --winner, with which a command prints the best of these candidates in place of its own table."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def pick_or_call(inputs: CommandInputs, *, winner: bool, **options: Any) -> None:
+            if not winner:
+                command(inputs, **options)
+                return
+            import howsure as hs
+
+            refuse_options("--winner", "level")
+            print_result(hs.winner(inputs.results, of=of, level=options["level"]), options["form"])
+
+        text = (
+            f"Print instead the best of all {of}, scored for fresh questions without the luck for which it was picked."
+        )
+        return click.option("--winner", is_flag=True, help=text)(pick_or_call)
+
+    return decorate
 
 
 def refuse_options(mode: str, *allowed: str, remedy: str = "leave one of them out") -> None:

@@ -9,6 +9,8 @@ unpaired           `compare_unpaired`: what pairing is worth
 greedy             `compare_greedy`: greedy decoding beside sampling
 checkpoints        `order_checkpoints`: labels of checkpoints by the number in them
 curve              `curve`: a score along the checkpoints of a training run
+slices             `compare_slices`: where the difference is another one
+winner             `pick_winner`: the best of many, scored for fresh questions
 providers          `providers`: whether two providers of one model score the same
 """
 
@@ -20,4 +22,6 @@ from howsure.stats.comparisons.pairs import *
 from howsure.stats.comparisons.providers import *
 from howsure.stats.comparisons.ranking import *
 from howsure.stats.comparisons.reference import *
+from howsure.stats.comparisons.slices import *
 from howsure.stats.comparisons.unpaired import *
+from howsure.stats.comparisons.winner import *

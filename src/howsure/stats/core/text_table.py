@@ -47,6 +47,7 @@ _SCORES = frozenset(
         *("margin", "mean", "mean_score", "our_score", "sampled", "score", "score_a", "score_b", "score_baseline"),
         *("score_bound", "score_bound_a", "score_bound_b", "score_high", "score_low", "score_of_all", "score_plain"),
         *("share", "their_score", "width", "worst"),
+        *("corrected", "difference_rest", "lead", "lead_corrected", "luck", "shrunken"),
     }
 )
 #: Columns of probabilities that are no p-values.
@@ -85,6 +86,7 @@ _MAIN_BY_COLUMN = {
     "se_assured": ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured"),
     "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
     "requests": ("requests", "missing", "cost", "time"),
+    "p_all": ("slice", "n_questions", "difference", "shrunken", "p_all"),
     "evidence": ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
 }
 #: What separates the words of a name.
