@@ -31,7 +31,7 @@ def test_a_slice_of_a_column_is_the_first_sentence(tmp_path):
     assert [row["slice"] for row in result if row["verdict"] == "different"] == ["s3"]
     line = say(result)[0]
     assert line.startswith(f"a - b on t is {result['difference'][0]:+.2f} on subject s3 (20 questions) and ")
-    assert "for all 10 slices" in line
+    assert "adjusted for 10 slices" in line
 
 
 def test_numbers_are_cut_into_quarters_and_columns_share_one_family(tmp_path):

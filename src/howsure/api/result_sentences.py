@@ -587,7 +587,7 @@ def say_slices(part: Result, rows: Sequence[Row]) -> Sentences:
         width = row["high"] - row["low"]
         here, rest = (_number(row[name], width, sign=True) for name in ("difference", "difference_rest"))
         where = f"{row['by']} {row['slice']} ({format_count(row['n_questions'], 'question')})"
-        tail = f"{_p(row['p_all'])} for all {format_count(len(rows), 'slice')}"
+        tail = f"{_p(row['p_all'])}, adjusted for {format_count(len(rows), 'slice')}"
         yield f"{a} - {b} on {on} is {here} on {where} and {rest} on the rest ({tail})"
     if all(row["verdict"] == "not tested" for row in rows):
         yield f"no slice of {on} can be tested"
