@@ -7,6 +7,7 @@ benchmark.
 `read`                                 results of run folders, logs of other programs, tables and frames
 `score`, `compare`, `pairs`, `rank`    scores of models, differences and ranks, with their errors
 `winner`                               the best of many, scored for fresh questions without the luck of the pick
+`battles`                              ranks of models by preferences between two of them (Bradley-Terry)
 `slices`                               the questions on which two models differ by another amount
 `combine`, `repeats`                   several benchmarks in one test; prediction of future runs
 `attempts`, `greedy`                   pass@k, pass^k and majority@k; greedy decoding beside sampling
@@ -43,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from howsure import figures as figures
     from howsure import prompts as prompts
+    from howsure.api.battle_ranking import battles as battles
     from howsure.api.experiment_setup import doctor as doctor
     from howsure.api.experiment_setup import init as init
     from howsure.api.file_preview import preview as preview
@@ -110,6 +112,7 @@ _MODULE_OF = {
     "at_least": "howsure.api.regression_gate",
     "attempts": "howsure.api.question_studies",
     "audit": "howsure.api.question_audit",
+    "battles": "howsure.api.battle_ranking",
     "beta_fits": "howsure.api.question_studies",
     "combine": "howsure.api.model_scores",
     "compare": "howsure.api.model_scores",

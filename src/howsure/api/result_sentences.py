@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from howsure.errors import InputError
 from howsure.reporting.formatting import format_count, join_names
 from howsure.safe_text import escape_control_characters
+from howsure.stats.comparisons.battles import BattleRanking
 from howsure.stats.comparisons.pairs import POWER, Comparison, Pairs
 from howsure.stats.comparisons.pairs import pairs as compare_pairs
 from howsure.stats.comparisons.ranking import fit_common_scores
@@ -555,6 +556,16 @@ def say_curve(_part: Result, rows: Sequence[Row]) -> Sentences:
     yield f"on {rows[0]['benchmark']}, beside {reference[0]}: {'; '.join(clauses)}"
 
 
+def say_battles(part: Result, rows: Sequence[Row]) -> Sentences:
+    """Say which models may be the best by their battles, and what the place is worth."""
+    assert isinstance(part, BattleRanking)
+    yield from say_ranking(part, rows)
+    if not math.isnan(part.place):
+        first = 1 / (1 + math.exp(-part.place))
+        what = "which the battles show" if part.is_place_clear else "which may be chance"
+        yield f"of two equal models the first wins {100 * first:.0f} % of {part.name}, {what}"
+
+
 def say_winner(part: Result, rows: Sequence[Row]) -> Sentences:
     """Say what the best of several scores on fresh questions, and how much of its lead is luck."""
     assert isinstance(part, Winner)
@@ -650,6 +661,7 @@ _COMBINED = "benchmark model_a model_b difference se z p_value weight note"
 _CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
 _SLICES = "benchmark by slice n_questions difference low high shrunken p_all note"
+_BATTLES = "benchmark model n_battles win_share rating low high rank rank_low rank_high note"
 _WINNERS = "benchmark model n_models n_questions score corrected low high lead lead_corrected note"
 _DESIGNS = "benchmark n_questions n_variants n_generations se_assured detectable calls tokens cost note"
 _QUESTIONS = "benchmark model question n_solved score difficulty tau p_value note"
@@ -662,6 +674,7 @@ _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], .
     ({"model_a", "model_b", "difference", "z", "weight"}, _say_together, _COMBINED),
     ({"model_a", "model_b", "difference", "low", "high", "p_value"}, say_comparison, _DIFFERENCES),
     ({"model_a", "model_b", "difference", "low", "high", "judge_difference"}, say_comparison, _DIFFERENCES),
+    ({"rating", "rank_low"}, say_battles, _BATTLES),
     ({"rank", "rank_low"}, say_ranking, _RANKS),
     ({"corrected", "lead_corrected"}, say_winner, _WINNERS),
     ({"var_variant", "n_star_space"}, say_variants, "benchmark model mean low high n_variants n_star_space note"),

@@ -223,9 +223,19 @@ def _print_comparison(
 @add_reading(cluster=True)
 @add_format
 @add_winner("models")
-def rank(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -> None:
+@click.option(
+    "--battles",
+    is_flag=True,
+    help="PATHS are tables of battles, with the columns model_a, model_b and winner: rank by the Bradley-Terry model.",
+)
+def rank(inputs: CommandInputs, form: OutputFormat, *, battles: bool, **options: DeclaredValue) -> None:
     """Rank the models, with confidence sets of ranks."""
     import howsure as hs
+
+    if battles:
+        refuse_options("--battles", "level")
+        print_result(hs.battles(list(inputs.paths), level=options["level"], columns=inputs.columns), form)
+        return
 
     print_result(hs.rank(inputs.results, **options), form)
 

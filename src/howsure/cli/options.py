@@ -413,7 +413,7 @@ def _find_next_command(result: Result) -> str:
     context = click.get_current_context()
     following = [line.split() for line in _NEXT.splitlines() if line.startswith(f"{context.info_name} ")]
     _, command, *more = following[0] if following else ("", "")
-    is_view = any(context.params.get(name) for name in ("view", "show", "calibrate"))
+    is_view = any(context.params.get(name) for name in ("view", "show", "calibrate", "battles"))
     columns = result.to_columns()
     n_models = len(set(columns["model"].tolist())) if "model" in columns else 0
     if context.info_name in {"score", "rank", "repeats"} and (n_models == 1) != (context.info_name == "repeats"):

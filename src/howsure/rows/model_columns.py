@@ -290,7 +290,7 @@ def _build_no_score(
     answer = find_alias("answer", names)
     if {"model_a", "model_b"} <= {name.lower() for name in names}:
         what = "each row compares two models, and has no score of one"
-        return InputError(what, where=where, remedy="pairwise verdicts are not read as scores", code="battles")
+        return InputError(what, where=where, remedy="howsure rank --battles ranks the models", code="battles")
     if {"precision", "recall", "support"} <= {normalise_name(name) for name in names}:
         what = "a report of a classifier has a mean of each class, and error bars need the score of each question"
         return InputError(what, where=where, remedy="give a row per question", code="totals")

@@ -10,10 +10,12 @@ greedy             `compare_greedy`: greedy decoding beside sampling
 checkpoints        `order_checkpoints`: labels of checkpoints by the number in them
 curve              `curve`: a score along the checkpoints of a training run
 slices             `compare_slices`: where the difference is another one
+battles            `rank_battles`: strengths and ranks from preferences between two models
 winner             `pick_winner`: the best of many, scored for fresh questions
 providers          `providers`: whether two providers of one model score the same
 """
 
+from howsure.stats.comparisons.battles import *
 from howsure.stats.comparisons.checkpoints import *
 from howsure.stats.comparisons.combine import *
 from howsure.stats.comparisons.curve import *

@@ -86,6 +86,7 @@ _MAIN_BY_COLUMN = {
     "se_assured": ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured"),
     "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
     "requests": ("requests", "missing", "cost", "time"),
+    "rating": ("model", "rating", "low", "high", "rank", "rank_low", "rank_high"),
     "p_all": ("slice", "n_questions", "difference", "shrunken", "p_all"),
     "evidence": ("evidence", "target", "answer", "p_wrong_max", "suspected_by", "p_correct"),
 }
