@@ -42,6 +42,9 @@ MODULES = (
     "copies",
     "runs",
     "gate",
+    "winner",
+    "slices",
+    "battles",
 )
 EVERY = "Every design"
 

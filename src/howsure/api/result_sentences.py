@@ -563,7 +563,7 @@ def say_battles(part: Result, rows: Sequence[Row]) -> Sentences:
     if not math.isnan(part.place):
         first = 1 / (1 + math.exp(-part.place))
         what = "which the battles show" if part.is_place_clear else "which may be chance"
-        yield f"of two equal models the first wins {100 * first:.0f} % of {part.name}, {what}"
+        yield f"of two equal models the first wins {100 * first:.0f} % of battles on {part.name}, {what}"
 
 
 def say_winner(part: Result, rows: Sequence[Row]) -> Sentences:

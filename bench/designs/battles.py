@@ -3,19 +3,17 @@
 Models of known strengths meet in random pairs and orders, with an advantage of the first, ties, and questions on which
 all battles lean one way. Ties count half, which shrinks the strengths; the truth is the fit of a million battles of the
 same kind. "Battles alone" is the sandwich without the questions as clusters.
-`python bench/battles.py` prints the table; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from checked_tables import LEVEL, as_floats, below_claim, markdown_table, print_sections
+from designs.engine import LEVEL, Table, guarantee
 from howsure.stats.comparisons import Battles, rank_battles
 
 Array = NDArray[np.float64]
@@ -75,21 +73,17 @@ def evaluate(design: Design, trials: int) -> Array:
     return np.array(rows, float)
 
 
-def sections(*, quick: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the table; raise AssertionError where a claim does not hold."""
-    failed: list[str] = []
-    rows: list[list[object]] = []
-    trials = 50 if quick else 400
-    for design in DESIGNS[1:2] if quick else DESIGNS:
+@guarantee(
+    {"Battles": "design | evaluations | strengths | battles alone | place | ranks"},
+    quick={"first": 1, "last": 2, "trials": 50},
+    full={"first": 0, "last": 99, "trials": 400},
+)
+def strengths(table: Table, first: int, last: int, trials: int) -> None:
+    """Models of known strengths."""
+    for design in DESIGNS[first:last]:
         name = f"{design.M} models, {design.T} battles, {100 * design.ties:.0f} % ties"
         name += f", {design.questions} questions that lean" * (design.questions > 0)
         results = evaluate(design, trials)
-        failed += below_claim(name, results[:, 0]) + below_claim(f"{name}, ranks", results[:, 3])
-        rows.append([name, trials, *as_floats(*results.mean(axis=0))])
-    header = ["design", "evaluations", "strengths", "battles alone", "place", "ranks"]
-    yield "Battles", markdown_table(header, rows)
-    assert not failed, "\n".join(failed)
-
-
-if __name__ == "__main__":
-    print_sections(sections)
+        table.covers(name, results[:, 0])
+        table.covers(f"{name}, ranks", results[:, 3])
+        table.add(name, trials, *results.mean(axis=0).tolist())

@@ -3,19 +3,17 @@
 Two models answer N questions in slices of equal size. "Any false" is the share of evaluations in which some slice is
 called different though none is, by the adjusted p-values, and by raw t tests of each slice against 0 and against the
 rest. A loss is one of 35 points in the first slice alone; "found" is that this slice is called different.
-`python bench/slices.py` prints the tables; a claim that fails ends it with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from checked_tables import as_floats, markdown_table, print_sections
+from designs.engine import ALPHA, Table, guarantee, slack
 from howsure.stats.comparisons import compare, compare_slices
 from howsure.stats.core.cells import Cells
 
@@ -95,39 +93,33 @@ def _t(x: Array, y: Array | None = None) -> float:
     return float(2 * special.stdtr(df, -abs(gap) / np.sqrt(sum(parts))))
 
 
-def sections(*, quick: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the tables; raise AssertionError where a claim does not hold."""
-    failed: list[str] = []
-    rows: list[list[object]] = []
-    trials = 40 if quick else 400
-    for design in FALSE[:2] if quick else FALSE:
-        results = evaluate(design, trials)
-        rate, raw, rest, _, _ = results.mean(axis=0)
-        limit = 0.05 + 3 * np.sqrt(0.05 * 0.95 / trials)
-        failed += [f"{design.name}: any false {rate:.3f}"] if rate > limit and design.odd != "uneven" else []
-        rows.append([design.name, trials, *as_floats(rate, raw, rest)])
-    yield (
-        "Slices that do not differ: any false at 5 %",
-        markdown_table(["design", "evaluations", "any false", "raw t", "raw t against the rest"], rows),
-    )
-    rows = []
-    for design in LOSSES[1:2] if quick else LOSSES:
-        found, raw, rest, false, whole = evaluate(design, trials).mean(axis=0)
-        rows.append([design.name, trials, *as_floats(found, false, raw, rest, whole)])
-        if design.k == 4 and found < 0.8 - 3 * 0.4 / np.sqrt(trials):
-            failed.append(f"{design.name}: found {found:.3f}, claimed .8")
-    header = [
-        "design",
-        "evaluations",
-        "found",
-        "other slice, false",
-        "raw t",
-        "raw t against the rest",
-        "compare alone",
-    ]
-    yield "A loss of 35 points in a tenth of the questions", markdown_table(header, rows)
-    assert not failed, "\n".join(failed)
+NO_SLICES = "design | evaluations | any false | raw t | raw t against the rest"
 
 
-if __name__ == "__main__":
-    print_sections(sections)
+@guarantee(
+    {"Slices that do not differ: any false at 5 %": NO_SLICES},
+    quick={"last": 2, "trials": 40},
+    full={"last": 99, "trials": 400},
+)
+def no_slices(table: Table, last: int, trials: int) -> None:
+    """Slices that mean nothing, or differ in both directions alike."""
+    for design in FALSE[:last]:
+        rate, raw, rest, _, _ = evaluate(design, trials).mean(axis=0).tolist()
+        table.check(
+            design.odd == "uneven" or rate <= ALPHA + slack(ALPHA, trials), f"{design.name}: any false {rate:.3f}"
+        )
+        table.add(design.name, trials, rate, raw, rest)
+
+
+@guarantee(
+    {"A loss of 35 points in a tenth of the questions":
+     "design | evaluations | found | other slice, false | raw t | raw t against the rest | compare alone"},
+    quick={"last": 3, "trials": 40},
+    full={"last": 99, "trials": 400},
+)  # fmt: skip
+def losses(table: Table, last: int, trials: int) -> None:
+    """A loss in one slice of ten."""
+    for design in LOSSES[:last]:
+        found, raw, rest, false, whole = evaluate(design, trials).mean(axis=0).tolist()
+        table.check(design.k < 4 or found >= 0.8 - slack(0.8, trials), f"{design.name}: found {found:.3f}, claimed .8")
+        table.add(design.name, trials, found, false, raw, rest, whole)

@@ -5,21 +5,17 @@ each, and takes the candidate with the highest score. "Printed" is its score wit
 subtracts the expected maximum of k independent errors of one size, which is what can be done without the matrix of
 questions. Simulated candidates are equal, or one is ahead, or they are spread evenly; the population of published
 results is the matrix itself, drawn with replacement.
-`python bench/winner.py` prints the tables; a claim that fails ends it with an error. A file with a matrix of questions
-(rows) and candidates (columns) per line of the command is a further population.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from checked_tables import LEVEL, as_floats, below_claim, markdown_table, print_sections
+from designs.engine import LEVEL, Table, guarantee
 from howsure.stats.comparisons import pick_winner
 from howsure.stats.core.cells import Cells
 from published_results import load_published
@@ -45,7 +41,8 @@ PUBLISHED = (
     *(("humaneval+", 10, 100, 500), ("swebench-lite", 0, 200, 500), ("swebench-lite", 0, 1000, 200)),
 )
 COLUMNS = (
-    "design,evaluations,bias printed,bias k scores only,bias,its error,coverage printed,k scores only,coverage,length"
+    "design | evaluations | bias printed | bias k scores only | bias | its error | coverage printed | k scores only | "
+    "coverage | length"
 )
 
 
@@ -101,40 +98,37 @@ def resample(p: Array, k: int, N: int) -> Callable[[np.random.Generator], tuple[
     return draw
 
 
-def sections(*, quick: bool = False, files: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Yield the tables; raise AssertionError where a claim does not hold."""
-    failed: list[str] = []
+def add_row(table: Table, name: str, results: Array) -> None:
+    """Add the row of a design, and check its coverage and its bias."""
+    table.covers(name, results[:, 5])
+    bias, error = float(results[:, 2].mean()), float(results[:, 2].std(ddof=1) / np.sqrt(len(results)))
+    table.check(
+        bias <= 0.003 + 3 * error, f"{name}: bias {bias:+.4f} (standard error {error:.4f}), claimed at most .003"
+    )
+    first, alone, _, *covered = results.mean(axis=0)[:6].tolist()
+    table.add(name, len(results), first, alone, bias, error, *covered, float(np.nanmean(results[:, 6])))
 
-    def report(name: str, results: Array) -> list[object]:
-        covered = results[:, 5]
-        bias, error = float(results[:, 2].mean()), float(results[:, 2].std(ddof=1) / np.sqrt(len(results)))
-        failed.extend(below_claim(name, covered))
-        if bias > 0.003 + 3 * error:
-            failed.append(f"{name}: bias {bias:+.4f} (standard error {error:.4f}), claimed at most .003")
-        printed = results.mean(axis=0)
-        length = float(np.nanmean(results[:, 6]))
-        values = as_floats(printed[0], printed[1], bias, error, printed[3], printed[4], printed[5], length)
-        return [name, len(results), *values]
 
-    rows: list[list[object]] = []
-    for k, N, trials in DESIGNS[4:7] if quick else DESIGNS:
+@guarantee(
+    {"The best of many, simulated": COLUMNS},
+    quick={"first": 4, "last": 7, "share": 4},
+    full={"first": 0, "last": 99, "share": 1},
+)
+def simulated(table: Table, first: int, last: int, share: int) -> None:
+    """Simulated candidates that are equal, one ahead, or evenly spread."""
+    for k, N, trials in DESIGNS[first:last]:
         for truths in TRUTHS:
-            name = f"{k} candidates, {N} questions, {truths}"
-            results = evaluate(simulate(k, N, truths), trials // 4 if quick else trials, [k, N])
-            rows.append(report(name, results))
-    yield "The best of many, simulated", markdown_table(COLUMNS.split(","), rows)
-    rows = []
-    matrices = [(name, load_published(name).mean, k, N, trials) for name, k, N, trials in PUBLISHED]
-    for file in files:
-        matrix = np.loadtxt(file, delimiter=",").T
-        matrices += [(Path(file).stem, matrix, k, N, 400) for k in (0, 10) for N in (30, 100, 200)]
-    for name, p, k, N, trials in matrices[:2] if quick else matrices:
+            results = evaluate(simulate(k, N, truths), trials // share, [k, N])
+            add_row(table, f"{k} candidates, {N} questions, {truths}", results)
+
+
+@guarantee(
+    {"The best of many, published results": COLUMNS}, quick={"last": 2, "share": 4}, full={"last": 99, "share": 1}
+)
+def published(table: Table, last: int, share: int) -> None:
+    """Candidates and questions of published matrices, drawn with replacement."""
+    for name, k, N, trials in PUBLISHED[:last]:
+        p = load_published(name).mean
         whole = p[:, ~np.isnan(p).any(axis=0)]
-        of = f"{k or len(p)} of {len(p)} candidates of {name}, {N} questions"
-        rows.append(report(of, evaluate(resample(whole, k, N), trials // 4 if quick else trials, [len(p), N])))
-    yield "The best of many, published results", markdown_table(COLUMNS.split(","), rows)
-    assert not failed, "\n".join(failed)
-
-
-if __name__ == "__main__":
-    print_sections(lambda *, quick: sections(quick=quick, files=tuple(a for a in sys.argv[1:] if a != "--quick")))
+        results = evaluate(resample(whole, k, N), trials // share, [len(p), N])
+        add_row(table, f"{k or len(p)} of {len(p)} candidates of {name}, {N} questions", results)
