@@ -389,7 +389,8 @@ def tabulate_prompts(summaries: Sequence[VariantSummary]) -> Columns:
         for model, scores in zip(cube.models, part.all_scores, strict=True):
             for i in np.argsort(-scores, kind="stable").tolist():
                 drawn = {name: cube.values[name][i] if name in cube.values else "" for name in dimensions}
-                names = {"benchmark": cube.benchmark, "model": model, "variant": cube.variants[i]}
+                variant = "default" if drawn and not any(drawn.values()) else cube.variants[i]
+                names = {"benchmark": cube.benchmark, "model": model, "variant": variant}
                 rows.append(names | {"score": float(scores[i])} | drawn)
     columns = make_columns(len(rows), **{name: [row[name] for row in rows] for name in rows[0]})
     return columns | {"score": columns["score"].astype(float)}
@@ -507,6 +508,13 @@ def _say_plan(part: StudyPlan, rows: Sequence[Row]) -> Sentences:
             yield f"{format_count(questions, 'question')}{on}{by} cannot {goal}, however often they are answered"
             if part.remedy:
                 yield part.remedy
+            if plain := part.plain:
+                questions, each = (
+                    format_count(plain.n_questions, "question"),
+                    format_count(plain.n_generations, "generation"),
+                )
+                limit = f"the upper {100 * part.assurance:g} % limit of the noise"
+                yield f"this is planned with {limit}; as estimated, {questions} x {each} do"
         else:
             yield f"no design{on} can {goal}"
         return

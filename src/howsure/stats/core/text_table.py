@@ -37,6 +37,7 @@ _FORMATS = {
     "z": ".2f",
     "n_different": ".1f",
     "tokens": ".0f",
+    "rating": ".0f",
 }
 #: Columns in the unit of the score, and their limits: they have the decimals of the error of their row.
 _SCORES = frozenset(
