@@ -5,6 +5,9 @@ of howsure, and returns a chart of one benchmark with its question as the title 
 Altair chart, it can be changed, combined with others, and saved as SVG, PNG or HTML. `resize` gives it the width of a
 column: Altair's ``properties(width=...)`` sets that of the plot alone, without the names beside it and the title.
 
+Every function has ``benchmark``, the name of the benchmark to draw, which is needed where there are several, and raises
+`InputError` where several are given and none is named, a name is unknown, or the data do not have what it draws.
+
 Examples
 --------
 >>> import howsure as hs
@@ -19,43 +22,31 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import altair as alt
 import numpy as np
 
 from howsure.errors import InputError, UnknownNameError
+from howsure.reporting import charts
 from howsure.reporting.benchmark_report import build_benchmark_reports
-from howsure.reporting.charts.chart_elements import MAX_SERIES, Chart
-from howsure.reporting.charts.comparisons import (
-    draw_forest,
-    draw_matrix,
-    draw_pair_errors,
-    draw_pair_parts,
-    select_pairs,
-)
-from howsure.reporting.charts.generations import draw_run_widths, find_narrow_runs
-from howsure.reporting.charts.noise import draw_noise_parts, draw_variance_components
-from howsure.reporting.charts.prompt_variants import (
-    draw_convergence,
-    draw_deviation_bands,
-    draw_spread,
-    draw_spreads,
-)
-from howsure.reporting.charts.scores import draw_costs, draw_scores
-from howsure.reporting.elements import find_longest_legend_name
+from howsure.reporting.charts import MAX_SERIES
+from howsure.reporting.elements import find_longest_legend_name, name_figure
 from howsure.reporting.figure_files import FigureStyle, fix_width
 from howsure.reporting.report_data import ReportData, ReportOptions
-from howsure.reporting.sections.comparisons import describe_forest, describe_matrix, describe_pair_errors
-from howsure.reporting.sections.costs import describe_costs, list_models_with_costs
+from howsure.reporting.sections import comparisons, heatmap, noise, prompt_variants, sample_sizes
+from howsure.reporting.sections.costs import describe_costs, draw_costs, list_models_with_costs
 from howsure.reporting.sections.distributions import build_histograms, describe_cumulative, draw_cumulative
-from howsure.reporting.sections.heatmap import bin_questions, describe_heatmap, draw_heatmap
-from howsure.reporting.sections.noise import describe_noise_parts, describe_variance_components
-from howsure.reporting.sections.repeats import describe_days, draw_days
-from howsure.reporting.sections.score_table import describe_scores, mean_question_scores, order_models, pick_spaced
+from howsure.reporting.sections.repeats import describe_days, draw_days, draw_run_widths, find_narrow_runs
+from howsure.reporting.sections.score_table import (
+    describe_scores,
+    draw_scores,
+    mean_question_scores,
+    order_models,
+    pick_spaced,
+)
 from howsure.reporting.sections.summary import describe_claim, judge_reference
-from howsure.reporting.sections.training_curves import TITLE, describe_curve, draw_curve
-from howsure.reporting.sentences.prompt_variants import describe_convergence, describe_spread
+from howsure.reporting.sections.training_curves import describe_curve, draw_curve
 from howsure.results.evaluations import Evaluations, open_or_list, read, to_runs
 from howsure.results.sources import Data
 from howsure.rows.frames import is_frame
@@ -63,7 +54,7 @@ from howsure.stats.comparisons import Curve, Pairs, compare_with_reference, orde
 from howsure.stats.comparisons import curve as follow_checkpoints
 from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.core.cells import Cells, IntArray
-from howsure.stats.core.claims import BETA_ROWS, MOMENTS, BetaRows, check_choice
+from howsure.stats.core.claims import BETA_ROWS, MOMENTS, BetaRows, Moment, check_choice
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Result, Results
 from howsure.stats.planning import CostScores
@@ -96,6 +87,7 @@ __all__ = [
     "spreads",
 ]
 
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -105,14 +97,8 @@ WIDTH = 560
 #: Size of the text of captions, and mean width of a letter as a share of it.
 _SUBTITLE_SIZE, _WIDTH_OF_LETTER = 11, 0.55
 
-#: What `howsure.read` returns or takes, or cells of one benchmark or of several.
-CellsInput = Data | Evaluations | Cells | Cube | Iterable[Cells | Cube]
-
 #: What `howsure.read` returns or takes, cells of one benchmark or of several, or a result computed from them.
-FigureInput = Data | Evaluations | Cells | Cube | CostScores | Curve | Pairs | Scores | Results | Iterable[Cells | Cube]
-
-#: What `howsure.read` returns or takes, cubes of one benchmark or of several, or a result of `howsure.variants`.
-VariantInput = Data | Evaluations | Cube | VariantSummary | Results | Iterable[Cube]
+FigureInput = Data | Evaluations | Cells | Cube | Result | Results | Iterable[Cells | Cube]
 
 
 def __dir__() -> list[str]:
@@ -136,18 +122,9 @@ def scores(
     models
         Models to draw, from top to bottom; default: all, from the highest score to the lowest.
     benchmark
-        As for `forest`.
+        Name of the benchmark, if there are several.
     level
         Level of the intervals of cells, in (0, 1); default: 0.95, or the level of the result.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    InputError
-        If there are several benchmarks and none is named, a model is unknown, or a level is given for a result.
 
     Examples
     --------
@@ -156,7 +133,7 @@ def scores(
     >>> scores(cells, ["a"]).to_dict()["title"]["text"]
     ['How sure is each score?']
     """
-    part = _select_benchmark(runs, benchmark, (Scores, Cells))
+    part = _select_benchmark(runs, benchmark, Scores, Cells)
     if isinstance(part, Cells):
         result = score_models(part, level=0.95 if level is None else level)
     elif level in {None, part.level}:
@@ -165,7 +142,7 @@ def scores(
         raise InputError("these are results at another level", where="level", remedy="give the level to howsure.score")
     order = _select_models(models, order_models(result))
     caption = describe_scores(result, order, claim=describe_claim(result))
-    return _add_title(draw_scores(result, order), "How sure is each score?", caption)
+    return _show(draw_scores(result, order), "score-intervals", caption)
 
 
 def forest(
@@ -179,30 +156,17 @@ def forest(
         Cells with at least two models, or a result of `howsure.pairs`.
     reference
         Reference model; default: the model with the highest score.
-    benchmark
-        Name of the benchmark, if there are several.
-    level
-        Level of the intervals, in (0, 1); default: 0.95, or the level of the result.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    InputError
-        If there are several benchmarks and none is named, only one model, or the reference is unknown.
+    benchmark, level
+        As for `scores`.
     """
     pairs = _select_pairs(runs, benchmark, level)
     order = order_models(score_models(pairs.cells))
-    if reference is not None and reference not in pairs.models:
-        raise UnknownNameError("model", reference, pairs.models, where="reference")
-    chosen_by_scores = reference is None
-    reference = reference or order[0]
-    others = [model for model in order if model != reference]
-    compared = compare_with_reference(pairs, reference, chosen_by_scores=chosen_by_scores)
-    chart = draw_forest(compared, others, verdicts=judge_reference(compared))
-    return _add_title(chart, f"How far is each model from {reference}?", describe_forest(compared))
+    if reference is not None:
+        _select_models([reference], pairs.models, where="reference")
+    compared = compare_with_reference(pairs, reference or order[0], chosen_by_scores=reference is None)
+    others = [model for model in order if model != compared.reference]
+    chart = comparisons.draw_forest(compared, others, verdicts=judge_reference(compared))
+    return _show(chart, "forest", comparisons.describe_forest(compared), reference=compared.reference)
 
 
 def matrix(runs: FigureInput, *, benchmark: str | None = None, level: float | None = None) -> Chart:
@@ -212,15 +176,10 @@ def matrix(runs: FigureInput, *, benchmark: str | None = None, level: float | No
     ----------
     runs, benchmark, level
         As for `forest`.
-
-    Returns
-    -------
-    altair.LayerChart
     """
     pairs = _select_pairs(runs, benchmark, level)
-    order = order_models(score_models(pairs.cells))
-    chart = draw_matrix(pairs, order, verdicts=list(pairs.verdict))
-    return _add_title(chart, "Which pairs of models can be told apart?", describe_matrix(pairs, len(pairs.models)))
+    chart = comparisons.draw_matrix(pairs, order_models(score_models(pairs.cells)), verdicts=list(pairs.verdict))
+    return _show(chart, "matrix", comparisons.describe_matrix(pairs, len(pairs.models)))
 
 
 def pair_errors(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
@@ -230,15 +189,11 @@ def pair_errors(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
     ----------
     runs, benchmark
         As for `forest`.
-
-    Returns
-    -------
-    altair.LayerChart
     """
     pairs = _select_pairs(runs, benchmark, None)
     binary = pairs.cells.binary
-    title = "How large is the error of a difference, and what does theory expect?"
-    return _add_title(draw_pair_errors(pairs, binary=binary), title, describe_pair_errors(pairs, binary=binary))
+    caption = comparisons.describe_pair_errors(pairs, binary=binary)
+    return _show(comparisons.draw_pair_errors(pairs, binary=binary), "errors", caption)
 
 
 def pair_parts(runs: FigureInput, *, benchmark: str | None = None, errors: float | None = 5.0) -> Chart:
@@ -252,22 +207,12 @@ def pair_parts(runs: FigureInput, *, benchmark: str | None = None, errors: float
         Pairs whose difference is at most this number of its standard errors are drawn; None draws all pairs. The
         default is that of the program behind the figures of the paper, which itself states no number.
 
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    InputError
-        If no pair that would be drawn has several generations of some question of both models.
-
     References
     ----------
     Wang (2025), Measuring all the noises of LLM evals, figures 1 and 4.
     """
     pairs = _select_pairs(runs, benchmark, None)
-    close = select_pairs(pairs, errors)
-    has_parts = close & ~np.isnan(pairs.prediction)
+    has_parts = comparisons.select_pairs(pairs, errors) & ~np.isnan(pairs.prediction)
     if not has_parts.any():
         what = "no pair of models whose parts of the error are known"
         raise InputError(what, where=pairs.benchmark, remedy="give several generations, or errors=None for all pairs")
@@ -275,14 +220,10 @@ def pair_parts(runs: FigureInput, *, benchmark: str | None = None, errors: float
     window = "" if errors is None else f" whose difference is at most {errors:g} of its standard errors"
     caption = (
         f"{int(has_parts.sum()):,} of {len(has_parts):,} pairs are drawn: those{window}, with several generations. In "
-        f"{larger:,} of them sampling the answers adds more to the error of one generation per "
-        "question than the questions do."
+        f"{larger:,} of them sampling the answers adds more to the error of one generation per question than the "
+        "questions do."
     )
-    return _add_title(
-        draw_pair_parts(pairs, errors=errors),
-        "Which part of the error of a difference can generations remove?",
-        caption,
-    )
+    return _show(comparisons.draw_pair_parts(pairs, errors=errors), "pair-parts", caption)
 
 
 def components(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
@@ -290,94 +231,63 @@ def components(runs: FigureInput, *, benchmark: str | None = None) -> Chart:
 
     Parameters
     ----------
-    runs
-        Cells, or a result of `howsure.score`.
-    benchmark
-        As for `forest`.
-
-    Returns
-    -------
-    altair.Chart
+    runs, benchmark
+        As for `scores`.
     """
-    part = _select_benchmark(runs, benchmark, (Scores, Cells))
-    scores = score_models(part) if isinstance(part, Cells) else part
-    order = order_models(scores)
-    title = "How much noise comes from the questions, how much from sampling?"
-    return _add_title(draw_noise_parts(scores, order), title, describe_noise_parts(scores, len(order)))
+    part = _select_benchmark(runs, benchmark, Scores, Cells)
+    result = score_models(part) if isinstance(part, Cells) else part
+    order = order_models(result)
+    return _show(noise.draw_noise_parts(result, order), "noise", noise.describe_noise_parts(result, len(order)))
 
 
-def difficulty(
-    runs: CellsInput,
-    *,
-    benchmark: str | None = None,
-    at_scores: bool = False,
-) -> Chart:
+def difficulty(runs: FigureInput, *, benchmark: str | None = None, at_scores: bool = False) -> Chart:
     """Draw the score of every model on every question, models by skill and questions by difficulty.
 
     Parameters
     ----------
-    runs
-        Cells or cubes.
-    benchmark
-        As for `forest`.
+    runs, benchmark
+        Cells or cubes, and the name of the benchmark.
     at_scores
         Whether the row of a model is drawn at its score (NOISE, figure 3), where models of nearly equal score cover
         each other; otherwise rows have equal distances.
-
-    Returns
-    -------
-    altair.Chart
     """
-    cells = _select_benchmark(runs, benchmark, (Cells, Cells))
-    bins = bin_questions(mean_question_scores(cells), len(cells.models))
-    order = order_models(score_models(cells))
+    cells = _select_benchmark(runs, benchmark, Cells, Cells)
+    bins = heatmap.bin_questions(mean_question_scores(cells), len(cells.models))
     if bins.max(initial=-1) < 0:
         raise InputError("nothing was scored", where=cells.benchmark)
-    scores = score_models(cells).score[[cells.index(model) for model in order]] if at_scores else None
-    chart = draw_heatmap(cells, order, at_scores=scores)
-    caption = describe_heatmap(cells, bins)
+    result = score_models(cells)
+    order = order_models(result)
+    at = result.score[[cells.index(model) for model in order]] if at_scores else None
+    caption = heatmap.describe_heatmap(cells, bins)
     if at_scores:
         caption += " Each row is at the score of its model; rows of nearly equal scores cover each other."
-    return _add_title(chart, "Which questions are hard, and for whom?", caption)
+    return _show(heatmap.draw_heatmap(cells, order, at_scores=at), "difficulty", caption)
 
 
-def distributions(
-    runs: CellsInput,
-    models: Sequence[str] | None = None,
-    *,
-    benchmark: str | None = None,
-) -> Chart:
+def distributions(runs: FigureInput, models: Sequence[str] | None = None, *, benchmark: str | None = None) -> Chart:
     """Draw the share of the questions at each P(correct).
 
     Parameters
     ----------
-    runs
-        Cells or cubes with scores in [0, 1].
+    runs, benchmark
+        Cells or cubes with scores in [0, 1], and the name of the benchmark.
     models
         Models to draw; default: all.
-    benchmark
-        As for `forest`.
-
-    Returns
-    -------
-    altair.FacetChart
     """
-    cells = _select_benchmark(runs, benchmark, (Cells, Cells))
+    cells = _select_benchmark(runs, benchmark, Cells, Cells)
     if not cells.unit:
         raise InputError("scores are not in [0, 1]", where=cells.benchmark)
     order = list(models or order_models(score_models(cells)))
     order = [model for model in order if cells.n[cells.index(model)].max(initial=0) > int(cells.binary)]
     if not order:
-        remedy = "sample each question several times"
-        raise InputError(
-            "one generation per question: nothing lies between 0 and 1", where=cells.benchmark, remedy=remedy
-        )
+        what = "one generation per question: nothing lies between 0 and 1"
+        raise InputError(what, where=cells.benchmark, remedy="sample each question several times")
     chart, caption = build_histograms(cells.select(order))
-    return _add_title(chart, "Are questions solved always, never or sometimes?", caption)
+    return _show(chart, "densities", caption)
 
 
 def beta_fits(
-    runs: CellsInput,
+    runs: FigureInput,
     models: Sequence[str] | None = None,
     *,
     benchmark: str | None = None,
@@ -389,32 +299,24 @@ def beta_fits(
 
     Parameters
     ----------
-    runs
-        Cells or cubes with scores of 0 and 1.
+    runs, benchmark
+        Cells or cubes with scores of 0 and 1, and the name of the benchmark.
     models
         Models to draw or to pool; default: all.
-    benchmark
-        As for `forest`.
     by, zero, edges
         As for `howsure.beta_fits`: one panel per range of scores, whose models are pooled, or per model.
-
-    Returns
-    -------
-    altair.FacetChart
     """
     check_choice("by", by, BETA_ROWS)
-    cells = _select_benchmark(runs, benchmark, (Cells, Cells))
+    cells = _select_benchmark(runs, benchmark, Cells, Cells)
     chosen = cells.select(_select_models(models, order_models(score_models(cells))))
     rows = pool_by_score(chosen, edges) if by == "score" else chosen
     fit = fit_beta(rows, zero=zero)
     curves = evaluate_beta_curves(rows, fit)
     chart = draw_cumulative(curves, estimate_density(rows), rows.models)
-    return _add_title(
-        chart, "How many questions are harder than that?", describe_cumulative(curves, fit, int(rows.n.max()))
-    )
+    return _show(chart, "cumulative", describe_cumulative(curves, fit, int(rows.n.max())))
 
 
-def sources(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:
+def sources(cubes: FigureInput, *, benchmark: str | None = None) -> Chart:
     """Draw the variance components of each model: question, prompt, their interaction, and sampling.
 
     Parameters
@@ -422,42 +324,32 @@ def sources(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:
     cubes
         Cells of each prompt variant, as `howsure.read(...).cubes()` returns them, or a result of `howsure.variants`.
     benchmark
-        As for `forest`.
-
-    Returns
-    -------
-    altair.LayerChart
+        Name of the benchmark, if there are several.
     """
-    summary = _select_variants(cubes, benchmark)
+    (summary,) = _list_summaries(cubes, benchmark, one=True)
     residual = summary.components.residual
     order = [model for model in _order_by_mean(summary) if not np.isnan(residual[summary.cube.index(model)])]
     if not order:
         raise InputError("the components of no model are known", where=summary.cube.benchmark)
-    title = "How much comes from the prompt, the question, and sampling again?"
-    chart = draw_variance_components(summary.components, order)
-    return _add_title(chart, title, describe_variance_components(summary.components))
+    caption = noise.describe_variance_components(summary.components)
+    return _show(noise.draw_variance_components(summary.components, order), "sources", caption)
 
 
-def spread(cubes: VariantInput, *, benchmark: str | None = None) -> Chart:
+def spread(cubes: FigureInput, *, benchmark: str | None = None) -> Chart:
     """Draw the score of each model under each prompt.
 
     Parameters
     ----------
     cubes, benchmark
         As for `sources`.
-
-    Returns
-    -------
-    altair.LayerChart
     """
-    summary = _select_variants(cubes, benchmark)
-    chart = draw_spread(summary, _list_scored_models(summary))
-    caption = describe_spread(summary, len(summary.cube.models), None)
-    return _add_title(chart, "How far does the score depend on the prompt?", caption)
+    (summary,) = _list_summaries(cubes, benchmark, one=True)
+    chart = prompt_variants.draw_spread(summary, _list_scored_models(summary))
+    return _show(chart, "spread", prompt_variants.describe_spread(summary, len(summary.cube.models), None))
 
 
 def convergence(
-    cubes: VariantInput, models: Sequence[str] | None = None, *, moment: str = "mean", benchmark: str | None = None
+    cubes: FigureInput, models: Sequence[str] | None = None, *, moment: Moment = "mean", benchmark: str | None = None
 ) -> Chart:
     """Draw the distance of the mean (or variance) over some prompts from that over all prompts, with n* marked.
 
@@ -469,32 +361,17 @@ def convergence(
         At most four models; default: four, from the best to the worst.
     moment
         "mean" or "variance".
-
-    Returns
-    -------
-    altair.LayerChart
     """
-    if moment not in MOMENTS:
-        raise UnknownNameError("moment", moment, MOMENTS)
-    summary = _select_variants(cubes, benchmark)
-    scored = _list_scored_models(summary)
-    order = list(models) if models is not None else pick_spaced(scored, MAX_SERIES)
-    for model in order:
-        if model not in scored:
-            raise UnknownNameError("model", model, scored, where="models")
-    if not 0 < len(order) <= MAX_SERIES:
-        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
-    caption = describe_convergence(summary.sample_size, moment, len(order))
-    title = f"How many prompts until the {moment} is near that over all?"
-    return _add_title(draw_convergence(summary.sample_size, moment, order), title, caption)
+    check_choice("moment", moment, MOMENTS)
+    (summary,) = _list_summaries(cubes, benchmark, one=True)
+    order = _select_series(models, _list_scored_models(summary))
+    caption = sample_sizes.describe_convergence(summary.sample_size, moment, len(order))
+    chart = sample_sizes.draw_convergence(summary.sample_size, moment, order)
+    return _show(chart, "convergence", caption, moment=moment)
 
 
 def convergence_bands(
-    cubes: VariantInput,
-    models: Sequence[str] | None = None,
-    *,
-    moment: str = "mean",
-    benchmark: str | None = None,
+    cubes: FigureInput, models: Sequence[str] | None = None, *, moment: Moment = "mean", benchmark: str | None = None
 ) -> Chart:
     """Draw the mean deviation of a moment of n prompts with its 5 to 95 % band, over models or over benchmarks.
 
@@ -505,59 +382,43 @@ def convergence_bands(
         curves are the benchmarks, with one model.
     models
         At most four models; default: four, from the best to the worst. Of several benchmarks exactly one.
-    moment
-        "mean" or "variance".
-    benchmark
-        Name of a benchmark.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    InputError
-        If there are more than four curves, or several benchmarks without one model.
+    moment, benchmark
+        As for `convergence`.
 
     References
     ----------
     Lior et al. (2025), ReliableEval, figure 2 (a) over benchmarks, (b) over models.
     """
-    if moment not in MOMENTS:
-        raise UnknownNameError("moment", moment, MOMENTS)
+    check_choice("moment", moment, MOMENTS)
     summaries = _list_summaries(cubes, benchmark)
     if len(summaries) == 1:
-        scored = _list_scored_models(summaries[0])
-        order = pick_spaced(scored, MAX_SERIES) if models is None else _select_models(models, scored)
+        order = _select_series(models, _list_scored_models(summaries[0]))
         curves = {model: (summaries[0].sample_size, model) for model in order}
     else:
         names = {name for summary in summaries for name in _list_scored_models(summary)}
         if models is None or len(models) != 1:
             remedy = f"name one of {', '.join(sorted(names)[:8])}, or a benchmark"
             raise InputError(f"{len(summaries)} benchmarks without one model", where="models", remedy=remedy)
-        if models[0] not in names:
-            raise UnknownNameError("model", models[0], names, where="models")
+        _select_models(models, sorted(names))
         with_model = [summary for summary in summaries if models[0] in _list_scored_models(summary)]
         curves = {summary.cube.benchmark: (summary.sample_size, models[0]) for summary in with_model}
-    if not 0 < len(curves) <= MAX_SERIES:
-        raise InputError(f"{len(curves)} curves", where="figures", remedy=f"name 1 to {MAX_SERIES}")
+        _select_series(list(curves), list(curves))
     of_all = next(iter(curves.values()))[0]
-    band = f"{50 * of_all.delta:g} to {100 - 50 * of_all.delta:g} %"
     n_star_of = []
     for name, (sizes, model) in curves.items():
         m, row = sizes.models.index(model), MOMENTS.index(moment)
-        is_reached = bool(sizes.reached[m, row])
-        n_star_of.append(f"{name}: {f'{sizes.n_star[m, row]:.0f}' if is_reached else 'not reached'}")
+        n_star_of.append(f"{name}: {f'{sizes.n_star[m, row]:.0f}' if sizes.reached[m, row] else 'not reached'}")
     caption = (
-        f"Lines are the mean of the deviation over random orders of the prompts, bands its {band}. A point marks n*, "
-        f"from which the upper end of the band is at most {of_all.epsilon:g}: {'; '.join(n_star_of)}."
+        "Lines are the mean of the deviation over random orders of the prompts, bands its "
+        f"{50 * of_all.delta:g} to {100 - 50 * of_all.delta:g} %. A point marks n*, from which the upper end of the "
+        f"band is at most {of_all.epsilon:g}: {'; '.join(n_star_of)}."
     )
-    what = "" if len(summaries) == 1 else f" of {next(iter(curves.values()))[1]}"
-    title = f"How does the {moment} over prompts{what} converge?"
-    return _add_title(draw_deviation_bands(curves, moment), title, caption)
+    of_model = "" if len(summaries) == 1 else f" of {next(iter(curves.values()))[1]}"
+    chart = sample_sizes.draw_deviation_bands(curves, moment)
+    return _show(chart, "bands", caption, moment=moment, of_model=of_model)
 
 
-def spreads(cubes: VariantInput, models: Sequence[str] | None = None) -> Chart:
+def spreads(cubes: FigureInput, models: Sequence[str] | None = None) -> Chart:
     """Draw a box plot of the scores over prompts for each benchmark and model.
 
     Parameters
@@ -567,15 +428,6 @@ def spreads(cubes: VariantInput, models: Sequence[str] | None = None) -> Chart:
     models
         Models to draw, from top to bottom; default: all, by their median on the first benchmark that has them.
 
-    Returns
-    -------
-    altair.FacetChart
-
-    Raises
-    ------
-    InputError
-        If a model is unknown, or no model has scores under two prompts.
-
     References
     ----------
     Lior et al. (2025), ReliableEval, figure 1.
@@ -583,22 +435,18 @@ def spreads(cubes: VariantInput, models: Sequence[str] | None = None) -> Chart:
     summaries = _list_summaries(cubes, None)
     available = list(dict.fromkeys(name for summary in summaries for name in _list_scored_models(summary)))
     order = _select_models(models, available)
-    ranges = [
-        (float(high - low), model, summary.cube.benchmark)
-        for summary in summaries
-        for model, low, high in zip(
-            summary.moments.models, summary.moments.quantile(0.0), summary.moments.quantile(1.0), strict=True
-        )
-        if model in order and not np.isnan(high - low)
-    ]
+    ranges = []
+    for summary in summaries:
+        lengths = summary.moments.quantile(1.0) - summary.moments.quantile(0.0)
+        named = zip(lengths.tolist(), summary.moments.models, strict=True)
+        ranges += [(length, m, summary.cube.benchmark) for length, m in named if m in order and not np.isnan(length)]
     widest, model, benchmark = max(ranges)
-    others = sum(length > widest - 1e-9 for length, *_ in ranges) - 1
-    where = f": {model} on {benchmark}" if not others else ""
+    is_alone = sum(length > widest - 1e-9 for length, *_ in ranges) == 1
     caption = (
         "Boxes go from quartile to quartile, lines from the lowest to the highest score under one prompt, a tick is "
-        f"the median. The widest range is {widest:.3f}{where}."
+        f"the median. The widest range is {widest:.3f}{f': {model} on {benchmark}' if is_alone else ''}."
     )
-    return _add_title(draw_spreads(summaries, order), "How far does the score depend on the prompt?", caption)
+    return _show(prompt_variants.draw_spreads(summaries, order), "spread", caption)
 
 
 def run_widths(widths: RunWidths | Results, *, benchmark: str | None = None) -> Chart:
@@ -611,37 +459,23 @@ def run_widths(widths: RunWidths | Results, *, benchmark: str | None = None) -> 
     benchmark
         Name of the benchmark, if there are several.
 
-    Returns
-    -------
-    altair.FacetChart
-
-    Raises
-    ------
-    InputError
-        If there are several benchmarks and none is named.
-
     References
     ----------
     Blackwell, Barry and Cohn (2024), Towards reproducible LLM evaluation, figure 1.
     """
-    parts: Sequence[object] = widths.parts if isinstance(widths, Results) else (widths,)
-    fitting = [
-        part
-        for part in parts
-        if isinstance(part, RunWidths) and (benchmark is None or part.each[0].benchmark == benchmark)
-    ]
+    parts = [part for part in _list_parts(widths, (RunWidths,)) if isinstance(part, RunWidths)]
+    fitting = [part for part in parts if benchmark is None or part.each[0].benchmark == benchmark]
     if len(fitting) != 1:
-        if not any(isinstance(part, RunWidths) for part in parts):
-            what, remedy = "no result of run_widths", "give one: figures.run_widths(howsure.run_widths(results))"
-            raise InputError(what, where="howsure.figures.run_widths", remedy=remedy)
-        remedy = "name one of its benchmarks with benchmark="
-        raise InputError(f"{len(fitting)} results of runs", where="run_widths", remedy=remedy)
+        what, remedy = f"{len(fitting)} results of run_widths", "name one of its benchmarks with benchmark="
+        if not parts:
+            remedy = "give one: figures.run_widths(howsure.run_widths(results))"
+        raise InputError(what, where="howsure.figures.run_widths", remedy=remedy)
     goal = fitting[0].goal
     caption = "; ".join(
         f"{model}: never below {goal:g}" if first is None else f"{model}: below {goal:g} after {first} runs"
         for model, first in find_narrow_runs(fitting[0]).items()
     )
-    return _add_title(draw_run_widths(fitting[0]), "How many runs until the prediction interval is narrow?", caption)
+    return _show(draw_run_widths(fitting[0]), "run-widths", caption)
 
 
 def days(
@@ -663,35 +497,16 @@ def days(
         Name of the benchmark, if there are several.
     level
         Level of the intervals, in (0, 1).
-
-    Returns
-    -------
-    altair.FacetChart
-
-    Raises
-    ------
-    InputError
-        If there are several benchmarks and none is named, or no model has runs of two days and common questions.
     """
-    runs_of = to_runs(runs)
-    if benchmark is None and len(runs_of) != 1:
-        raise InputError(f"{len(runs_of)} benchmarks", where="howsure.figures", remedy="name one with benchmark=")
-    name = next(iter(runs_of)) if benchmark is None else benchmark
-    if name not in runs_of:
-        raise UnknownNameError("benchmark", name, runs_of)
-    daily = compare_days(runs_of[name], level=level)
+    name, cells = _pick_named(dict(to_runs(runs)), benchmark)
+    daily = compare_days(cells, level=level)
     if daily.repeats is None:
         why = "; ".join(dict.fromkeys(daily.reasons.values()))
-        raise InputError(
-            f"no scores of two days ({why})", where=name, remedy="give run folders or logs of several days"
-        )
-    mean = daily.repeats.mean
-    by_score = [daily.models[i] for i in np.argsort(-mean, kind="stable").tolist()]
-    order = pick_spaced(by_score, MAX_SERIES) if models is None else _select_models(models, by_score)
-    if not 0 < len(order) <= MAX_SERIES:
-        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
-    caption = describe_days(daily, [*by_score, *daily.reasons])
-    return _add_title(draw_days(daily, order), "Do scores change from day to day?", caption)
+        remedy = "give run folders or logs of several days"
+        raise InputError(f"no scores of two days ({why})", where=name, remedy=remedy)
+    by_score = [daily.models[i] for i in np.argsort(-daily.repeats.mean, kind="stable").tolist()]
+    chart = draw_days(daily, _select_series(models, by_score))
+    return _show(chart, "days", describe_days(daily, [*by_score, *daily.reasons]))
 
 
 def curve(
@@ -710,18 +525,9 @@ def curve(
     checkpoints
         Checkpoints of cells in their order; default: the models whose names differ in one number, by that number.
     benchmark
-        As for `forest`.
+        Name of the benchmark, if there are several.
     level
         Level of the intervals and tests of cells, in (0, 1); default: 0.95, or the level of the result.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    InputError
-        If there are several benchmarks or training runs and none is named, or names or a level are given for a result.
 
     Examples
     --------
@@ -731,13 +537,12 @@ def curve(
     >>> curve(cells).to_dict()["title"]["text"]
     ['What changed along the training run?']
     """
-    parts = [part for part in _list_parts(runs, (Curve, Cells)) if isinstance(part, Curve)]
-    if benchmark is not None:
-        parts = [part for part in parts if part.benchmark == benchmark]
-    if len(parts) > len({part.benchmark for part in parts}):
+    given = [part for part in _list_parts(runs, (Curve, Cells)) if isinstance(part, Curve)]
+    given = [part for part in given if benchmark in {None, part.benchmark}]
+    if len(given) > len({part.benchmark for part in given}):
         remedy = "name the checkpoints of one in hs.curve(..., order=[...])"
-        raise InputError(f"{len(parts)} training runs", where="howsure.figures", remedy=remedy)
-    part = _select_benchmark(runs, benchmark, (Curve, Cells))
+        raise InputError(f"{len(given)} training runs", where="howsure.figures", remedy=remedy)
+    part = _select_benchmark(runs, benchmark, Curve, Cells)
     if isinstance(part, Curve):
         if checkpoints is not None or level is not None:
             what = "checkpoints or a level for a result of hs.curve, which has its own"
@@ -749,7 +554,7 @@ def curve(
             remedy = "name the checkpoints in their order: checkpoints=[...]"
             raise InputError(f"{len(series)} training runs", where=part.benchmark, remedy=remedy)
         result = follow_checkpoints(part, series[0], level=0.95 if level is None else level)
-    return _add_title(draw_curve(result), TITLE, describe_curve(result))
+    return _show(draw_curve(result), "curve", describe_curve(result))
 
 
 def costs(result: CostScores | Results, models: Sequence[str] | None = None, *, benchmark: str | None = None) -> Chart:
@@ -763,27 +568,17 @@ def costs(result: CostScores | Results, models: Sequence[str] | None = None, *, 
         Models to draw; default: all that have a cost.
     benchmark
         Name of the benchmark, if there are several.
-
-    Returns
-    -------
-    altair.LayerChart
-
-    Raises
-    ------
-    InputError
-        If there are several benchmarks and none is named, or no model that would be drawn has a cost.
     """
-    part = _select_benchmark(result, benchmark, (CostScores, CostScores))
+    part = _select_benchmark(result, benchmark, CostScores, CostScores)
     by_score = np.argsort(-np.nan_to_num(part.score, nan=-np.inf), kind="stable")
-    with_costs = list_models_with_costs(part, [part.models[i] for i in by_score])
-    order = _select_models(models, with_costs)
+    order = _select_models(models, list_models_with_costs(part, [part.models[i] for i in by_score]))
     if not order:
         raise InputError("no model has a cost", where=part.benchmark, remedy="give run folders that record tokens")
-    return _add_title(draw_costs(part, order), "Who is better for less?", describe_costs(part, order))
+    return _show(draw_costs(part, order), "costs", describe_costs(part, order))
 
 
 def every(
-    runs: CellsInput,
+    runs: FigureInput,
     *,
     benchmark: str | None = None,
     cubes: Sequence[Cube] = (),
@@ -802,7 +597,7 @@ def every(
     runs
         What `howsure.read` returns or takes; or cells of one benchmark or of several.
     benchmark
-        As for `forest`.
+        Name of the benchmark, if there are several.
     cubes, unparsed, repeats, answers
         Further results, as `howsure.reporting.report_data.ReportData` describes them; those of cells, which have none.
         Of what `howsure.read` returns or takes, all four are read.
@@ -815,25 +610,18 @@ def every(
         Charts by the name of the figure.
     """
     opened = open_or_list(cast("Data", runs)) if not isinstance(runs, Cells | Cube) else [runs]
-    cells = _select_benchmark(opened, benchmark, (Cells, Cells))
+    cells = _select_benchmark(opened, benchmark, Cells, Cells)
     if isinstance(opened, Evaluations):
         if len(cells.variants) > 1:
             cubes = cubes or [cube for cube in opened.cubes() if cube.benchmark == cells.benchmark]
             unparsed = unparsed or opened.count_unparsed(cubes)
         repeats = repeats or {name: parts for name, parts in opened.runs().items() if name == cells.benchmark}
         answers = answers or {name: one for name, one in opened.answers().items() if name == cells.benchmark}
-    data = ReportData(
-        [cells],
-        cubes=cubes,
-        unparsed=unparsed or {},
-        repeats=repeats or {},
-        answers=answers or {},
-    )
+    data = ReportData([cells], cubes=cubes, unparsed=unparsed or {}, repeats=repeats or {}, answers=answers or {})
     options = ReportOptions(level=level, reference=reference, epsilon=epsilon, delta=delta)
     (report,) = build_benchmark_reports(data, options)
     return {
-        figure.id.partition("-")[2]: alt.Chart.from_dict(fix_width(figure.spec, "white", WIDTH))
-        for figure in report.figures
+        figure.id.partition("-")[2]: _make_chart(fix_width(figure.spec, "white", WIDTH)) for figure in report.figures
     }
 
 
@@ -846,15 +634,6 @@ def resize(chart: Chart, width: float) -> Chart:
         What a function of this module returned.
     width
         Width in inches, from 2 to 40, as ``--figure-width`` of ``howsure report`` has it; 72 pixels of a browser.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    InputError
-        If the width is out of range.
 
     Examples
     --------
@@ -876,36 +655,66 @@ def resize(chart: Chart, width: float) -> Chart:
             for part, size in (("text", title.get("fontSize", 14)), ("subtitle", _SUBTITLE_SIZE))
         }
         spec["title"] = {**title, **wrapped, "frame": "bounds"}
-    return alt.Chart.from_dict(fix_width(spec, "white", style=style))
+    return _make_chart(fix_width(spec, "white", style=style))
 
 
-def _select_benchmark(data: FigureInput | VariantInput, benchmark: str | None, kinds: tuple[type[T], type[U]]) -> T | U:
-    """Return the named benchmark, or the only one, which is of one of these types; a cube can be turned into cells."""
-    named: dict[str, T | U] = {}
-    for part in _list_parts(data, kinds):
-        result = part.cells() if isinstance(part, Cube) and Cells in kinds else part
-        if not isinstance(result, kinds):
-            raise _build_type_error(result, kinds)
-        named[result.cube.benchmark if isinstance(result, VariantSummary) else _benchmark_name(result)] = result
+def _make_chart(spec: Mapping[str, object]) -> Chart:
+    """Return a specification as a chart of Altair."""
+    chart: Chart = alt.Chart.from_dict({**spec})
+    return chart
+
+
+def _show(chart: charts.Chart, figure: str, caption: str, **words: str) -> Chart:
+    """Return a chart with its question above and its caption below, in a form that needs no page around it."""
+    hints = chart.get("usermeta", {})
+    lines = {"text": textwrap.wrap(name_figure(figure, **words)[0], 80), "subtitle": textwrap.wrap(caption, 100)}
+    config = {**chart["config"], "background": "white"}  # for its dark text
+    if "longest" in hints:
+        config["legend"] = {**config["legend"], "columns": max(1, WIDTH // (7 * hints["longest"] + 44))}
+    size: dict[str, Any] = {}
+    if "spec" not in chart:
+        size = {"width": min(WIDTH, hints.get("widest", WIDTH)), "autosize": "pad"}
+    title = {**lines, "anchor": "start", "frame": "group", "fontSize": 14, "offset": 12}
+    return _make_chart({**chart, **size, "config": config, "title": title})
+
+
+def _pick_named(named: Mapping[str, T], benchmark: str | None) -> tuple[str, T]:
+    """Return the named benchmark, or the only one, with its name."""
     if benchmark is None and len(named) == 1:
-        return next(iter(named.values()))
+        return next(iter(named.items()))
     if benchmark is None:
         remedy = f"name one with benchmark=: {', '.join(list(named)[:12])}" if named else "read some results"
         raise InputError(f"{len(named)} benchmarks", where="howsure.figures", remedy=remedy)
     if benchmark not in named:
         raise UnknownNameError("benchmark", benchmark, named)
-    return named[benchmark]
+    return benchmark, named[benchmark]
 
 
-def _list_parts(data: FigureInput | VariantInput, kinds: tuple[type[object], ...]) -> list[object]:
+def _select_benchmark(data: object, benchmark: str | None, kind: type[T], other: type[U]) -> T | U:
+    """Return the named benchmark, or the only one, which is of one of two types; a cube can be turned into cells."""
+    named: dict[str, T | U] = {}
+    for part in _list_parts(data, (kind, other)):
+        result = part.cells() if isinstance(part, Cube) and Cells in (kind, other) else part
+        if not isinstance(result, kind | other):
+            needed = " or ".join(dict.fromkeys((kind.__name__, other.__name__)))
+            remedy = "give what howsure.read returns, or a path or frame that it takes"
+            if kind is CostScores:
+                remedy = "give what howsure.cost_scores returns"
+            raise InputError(
+                f"{type(result).__name__} where {needed} is needed", where="howsure.figures", remedy=remedy
+            )
+        of = result.cube if isinstance(result, VariantSummary) else result
+        named[str(getattr(of, "benchmark", ""))] = result
+    return _pick_named(named, benchmark)[1]
+
+
+def _list_parts(data: object, kinds: Sequence[type[object]]) -> list[object]:
     """Return the benchmarks of any results; paths and frames are read where cells or cubes can be drawn."""
     if isinstance(data, Results):
         return list(data.parts)
     if not isinstance(data, Evaluations):
-        one = (
-            isinstance(data, Cells | Cube | Result | str | PathLike) or is_frame(data) or not isinstance(data, Iterable)
-        )
-        items: list[object] = [data] if one else list(cast("Iterable[object]", data))
+        one = isinstance(data, Cells | Cube | Result | str | PathLike) or is_frame(data)
+        items: list[object] = list(data) if isinstance(data, Iterable) and not one else [data]
         can_read = bool(items) and (Cells in kinds or Cube in kinds)
         if not can_read or not all(isinstance(item, str | PathLike) or is_frame(item) for item in items):
             return items
@@ -913,31 +722,25 @@ def _list_parts(data: FigureInput | VariantInput, kinds: tuple[type[object], ...
     return [*data.cubes()] if Cube in kinds else [*data.cells()]
 
 
-def _build_type_error(part: object, kinds: tuple[type[object], ...]) -> InputError:
-    """Return the error of results from which a figure cannot be drawn."""
-    needed = " or ".join(dict.fromkeys(kind.__name__ for kind in kinds))
-    remedy = "give what howsure.read returns, or a path or frame that it takes"
-    if CostScores in kinds:
-        remedy = "give what howsure.cost_scores returns"
-    return InputError(f"{type(part).__name__} where {needed} is needed", where="howsure.figures", remedy=remedy)
-
-
-def _select_models(models: Sequence[str] | None, available: Sequence[str]) -> list[str]:
+def _select_models(models: Sequence[str] | None, available: Sequence[str], where: str = "models") -> list[str]:
     """Return the named models, or all that are available; raise an error for one that is not."""
     for model in models or ():
         if model not in available:
-            raise UnknownNameError("model", model, available, where="models")
+            raise UnknownNameError("model", model, available, where=where)
     return list(available if models is None else dict.fromkeys(models))
 
 
-def _benchmark_name(result: object) -> str:
-    """Return the name of the benchmark of cells or a result."""
-    return str(getattr(result, "benchmark", ""))
+def _select_series(models: Sequence[str] | None, available: Sequence[str]) -> list[str]:
+    """Return the named models, or some spread over those available: as many as a figure has looks for."""
+    order = pick_spaced(available, MAX_SERIES) if models is None else _select_models(models, available)
+    if not 0 < len(order) <= MAX_SERIES:
+        raise InputError(f"{len(order)} models", where="models", remedy=f"name 1 to {MAX_SERIES}")
+    return order
 
 
 def _select_pairs(runs: FigureInput, benchmark: str | None, level: float | None) -> Pairs:
     """Return the comparisons of one benchmark at a level, computed if cells are given."""
-    part = _select_benchmark(runs, benchmark, (Pairs, Cells))
+    part = _select_benchmark(runs, benchmark, Pairs, Cells)
     cells = part.cells if isinstance(part, Pairs) else part
     if len(cells.models) < 2:
         raise InputError("only one model", where=cells.benchmark, remedy="give the results of at least two")
@@ -948,36 +751,21 @@ def _select_pairs(runs: FigureInput, benchmark: str | None, level: float | None)
     return compare_pairs(cells, claim=part.claim, level=level, method=part.method)
 
 
-def _select_variants(cubes: VariantInput, benchmark: str | None) -> VariantSummary:
-    """Return the results over the prompt variants of one benchmark, computed if a cube is given."""
-    part = _select_benchmark(cubes, benchmark, (VariantSummary, Cube))
-    return summarize_variants(part) if isinstance(part, Cube) else part
-
-
-def _list_summaries(data: VariantInput, benchmark: str | None) -> list[VariantSummary]:
-    """Return the results over prompt variants of the named benchmark, or of all."""
-    if benchmark is not None:
-        return [_select_variants(data, benchmark)]
-    summaries = []
-    for part in _list_parts(data, (VariantSummary, Cube)):
-        if isinstance(part, Cube):
-            summaries.append(summarize_variants(part))
-        elif isinstance(part, VariantSummary):
-            summaries.append(part)
-        else:
-            raise _build_type_error(part, (VariantSummary, Cube))
-    if not summaries:
+def _list_summaries(data: FigureInput, benchmark: str | None, *, one: bool = False) -> list[VariantSummary]:
+    """Return the results over prompt variants of the named benchmark, of the only one, or of all."""
+    if one or benchmark is not None:
+        part = _select_benchmark(data, benchmark, VariantSummary, Cube)
+        return [summarize_variants(part) if isinstance(part, Cube) else part]
+    parts = [_select_benchmark(part, None, VariantSummary, Cube) for part in _list_parts(data, (VariantSummary, Cube))]
+    if not parts:
         raise InputError("0 benchmarks", where="howsure.figures", remedy="read some results")
-    return summaries
+    return [summarize_variants(part) if isinstance(part, Cube) else part for part in parts]
 
 
 def _order_by_mean(summary: VariantSummary) -> list[str]:
     """Return the models with a score, best first."""
-    with np.errstate(invalid="ignore"):
-        means = {model: summary.cube.cells().mean[i] for i, model in enumerate(summary.cube.models)}
-    available = {
-        model: float(np.mean(mean[~np.isnan(mean)])) for model, mean in means.items() if not np.isnan(mean).all()
-    }
+    means = zip(summary.cube.models, summary.cube.cells().mean, strict=True)
+    available = {model: float(np.nanmean(mean)) for model, mean in means if not np.isnan(mean).all()}
     return sorted(available, key=lambda model: -available[model])
 
 
@@ -988,23 +776,3 @@ def _list_scored_models(summary: VariantSummary) -> list[str]:
     if not order:
         raise InputError("no model has scores under two prompts", where=summary.cube.benchmark)
     return order
-
-
-def _add_title(chart: Chart, question: str, caption: str) -> Chart:
-    """Return the chart with the question above and the caption below, in a form that needs no page around it."""
-    title = alt.Title(
-        text=textwrap.wrap(question, 80),
-        subtitle=textwrap.wrap(caption, 100),
-        anchor="start",
-        frame="group",
-        fontSize=14,
-        offset=12,
-    )
-    hints = {} if chart.usermeta is alt.Undefined else chart.usermeta
-    titled: Chart = chart.properties(title=title)
-    titled.config.background = "white"  # for its dark text
-    if "longest" in hints:
-        titled.config.legend.columns = max(1, WIDTH // (7 * hints["longest"] + 44))
-    if not isinstance(titled, alt.FacetChart):
-        titled = titled.properties(width=min(WIDTH, hints.get("widest", WIDTH)), autosize="pad")
-    return titled

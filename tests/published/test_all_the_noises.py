@@ -12,7 +12,7 @@ import pytest
 
 import howsure as hs
 from howsure.benchmarks.published_noise import read_published_noise
-from howsure.reporting.charts.comparisons import select_pairs
+from howsure.reporting.sections.comparisons import select_pairs
 from howsure.stats.comparisons import pairs as compare_pairs
 from howsure.stats.questions import compute_question_tau
 

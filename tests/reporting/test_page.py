@@ -276,7 +276,7 @@ def test_too_many_cells_are_grouped():
     means = np.array([[0.0, np.nan, 1.0]])
     assert encode_digits(means, 0, 1) == ["0-K"]
     assert encode_digits(np.array([[7.0]]), 7, 7) == ["0"]
-    assert len(draw_heatmap(made, ["a", "b"]).to_dict()["datasets"]) == 1
+    assert len(draw_heatmap(made, ["a", "b"])["datasets"]) == 1
 
 
 def test_48_models_and_500_questions_stay_below_5_mb(tmp_path):

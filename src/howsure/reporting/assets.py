@@ -23,6 +23,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 #: Characters of data that are stored compressed.
 LEAST_PACKED = 8_000
 
+#: Release of Vega-Lite that draws the figures; a later one of the same major release may be installed.
+VEGA_LITE = "6.1"
+
 #: Places in a name where a line may break: after a character that joins two parts.
 _BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
 
@@ -85,19 +88,17 @@ def _hash_source(text: str) -> str:
 
 @cache
 def bundle_vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, in the version that Altair writes for.
+    """Return Vega, Vega-Lite and Vega-Embed as one script.
 
     Raises
     ------
     InputError
         If the `report` extra is not installed.
     """
-    require_modules("the report", "report", "altair", "jinja2", "vl_convert")
-    import altair as alt
+    require_modules("the report", "report", "jinja2", "vl_convert")
     import vl_convert
 
-    release = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    code: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", release)
+    code: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r", "")
 
 

@@ -9,13 +9,10 @@ import numpy as np
 
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count
+from howsure.reporting.prompt_analysis import PromptAnalysis
 from howsure.reporting.report_data import BenchmarkData, ReportData, ReportOptions
 from howsure.reporting.sections.comparisons import MAX_PAIRS, build_comparison_section
-from howsure.reporting.sections.corrected_scores import (
-    correct_scores,
-    describe_corrected_verdict,
-    describe_few_labels,
-)
+from howsure.reporting.sections.corrected_scores import correct_scores, describe_corrected_verdict, describe_few_labels
 from howsure.reporting.sections.costs import build_cost_section
 from howsure.reporting.sections.data_map import build_data_map_section
 from howsure.reporting.sections.distributions import build_distributions_section
@@ -23,13 +20,10 @@ from howsure.reporting.sections.generations import build_generations_section
 from howsure.reporting.sections.heatmap import build_heatmap_section
 from howsure.reporting.sections.judges import build_judge_section
 from howsure.reporting.sections.noise import build_noise_section
-from howsure.reporting.sections.prompt_variants import (
-    PromptAnalysis,
-    build_sample_size_section,
-    build_spread_section,
-)
+from howsure.reporting.sections.prompt_variants import build_spread_section
 from howsure.reporting.sections.question_browser import QuestionBrowser, TextLimits, build_question_browser
 from howsure.reporting.sections.repeats import build_repeats_section, collect_repeat_warnings, compute_repeats
+from howsure.reporting.sections.sample_sizes import build_sample_size_section
 from howsure.reporting.sections.score_table import (
     MAX_MODELS,
     build_rejected_section,
@@ -40,14 +34,15 @@ from howsure.reporting.sections.score_table import (
     tabulate_questions,
 )
 from howsure.reporting.sections.summary import (
+    CLAIM_OVER_PROMPTS,
+    collect_benchmark_score_warnings,
     collect_warnings,
     describe_claim,
     describe_verdict,
     find_best_models,
 )
 from howsure.reporting.sections.training_curves import build_training_section
-from howsure.reporting.sentences.prompt_variants import CLAIM_OVER_PROMPTS, collect_benchmark_score_warnings
-from howsure.reporting.sentences.unparsed_answers import describe_parser_warning
+from howsure.reporting.sections.unparsed_answers import describe_parser_warning
 from howsure.stats.comparisons import Pairs, pairs, range_ranks
 from howsure.stats.core.cells import FloatArray, IntArray, list_greedy_runs
 from howsure.stats.core.cube import Cube
@@ -370,14 +365,10 @@ def build_benchmark_reports(
     UnknownNameError
         If no benchmark has the reference model.
     """
-    from altair.utils.schemapi import debug_mode
-
     data.check_reference(options.reference)
     numbered = [(i, cells.benchmark) for i, cells in enumerate(data.cells, 1) if cells.models and cells.questions]
     limits = (text_limits or TextLimits()).divide(sum(1 for cells in data.cells if cells.models))
-    # Altair compares each part of a chart with its schema when it is made, which takes longer than the statistics.
-    with debug_mode(False):
-        return [
-            BenchmarkReport(benchmark, f"b{i}", options, limits)
-            for (i, _), benchmark in zip(numbered, data.benchmarks(), strict=True)
-        ]
+    return [
+        BenchmarkReport(benchmark, f"b{i}", options, limits)
+        for (i, _), benchmark in zip(numbered, data.benchmarks(), strict=True)
+    ]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
+from howsure.reporting.charts import Chart
 from howsure.reporting.formatting import format_count, join_names
 from howsure.stats.core.results import Columns, RowNotes
-
-if TYPE_CHECKING:
-    from howsure.reporting.charts.chart_elements import Chart
 
 #: Figures with fewer marks are drawn as SVG, which is sharp on paper; others on a canvas, with their text in SVG.
 _SVG_MARKS = 2_000
@@ -132,6 +131,93 @@ class Section:
     left_out: tuple[str, ...] = ()
 
 
+#: The question that each figure answers, and its kind of chart in words, for the text alternative.
+FIGURES = {
+    "score-intervals": ("How sure is each score?", "Points with intervals: score of each model"),
+    "forest": (
+        "How far is each model from {reference}?",
+        "Points with intervals: difference in score of each model from {reference}",
+    ),
+    "matrix": ("Which pairs of models can be told apart?", "Grid of pairs of models"),
+    "errors": (
+        "How large is the error of a difference, and what does theory expect?",
+        "Scatter plot, one point per pair of models",
+    ),
+    "disagreement": (
+        "Which differences would one generation per question detect?",
+        "Scatter plot, one point per pair of models, with a parabola",
+    ),
+    "pair-parts": ("Which part of the error of a difference can generations remove?", "Scatter plot"),
+    "curve": (
+        "What changed along the training run?{which}",
+        "Points with intervals over the checkpoints in their order, joined by a line",
+    ),
+    "costs": ("Who is better for less?", "Points with intervals: score against the cost of a generation"),
+    "noise": (
+        "How much noise comes from the questions, how much from sampling, with one generation and with those at hand?",
+        "Stacked bars, two for each model: one generation per question, and the generations at hand",
+    ),
+    "sources": (
+        "How much comes from the prompt, the question, and sampling again?",
+        "Points with intervals, four for each model",
+    ),
+    "effect": (
+        "Which values of {dimension} score higher?",
+        "Points with intervals, one row for each value of {dimension}",
+    ),
+    "spread": (
+        "How far does the score depend on the prompt?",
+        "Box plots with points, one row for each model and a point for each prompt",
+    ),
+    "unparsed": ("Is it the prompt, or the parser?", "Scatter plot, a point for each model and prompt"),
+    "unparsed-values": (
+        "With which values can answers not be read?",
+        "Points, one row for each value of a dimension",
+    ),
+    "convergence": (
+        "How many prompts until the {moment} is near that over all?",
+        "Curves that fall to 0, one for each model, with a line at epsilon",
+    ),
+    "bands": ("How does the {moment} over prompts{of_model} converge?", "Lines with bands, one for each model"),
+    "growing": (
+        "How does the score settle as generations are added?",
+        "Bands that narrow from left to right, one row per model",
+    ),
+    "errors-k": ("What would more generations per question buy?", "Falling curves, one per model"),
+    "frontier": (
+        "What is the best error of {model} for each budget?",
+        "Falling lines with points, one for each kind of design, and a cross for the run",
+    ),
+    "difficulty": (
+        "Which questions are hard, and for whom?",
+        "Heatmap of scores, models by skill and questions by difficulty",
+    ),
+    "map": ("Which questions are answered alike, and wrong?", "{drawing}"),
+    "densities": (
+        "Are questions solved always, never or sometimes?",
+        "Histograms of the questions' mean scores, one row per model",
+    ),
+    "cumulative": ("How many questions are harder than that?", "Cumulative curves from 0 to 1, one row per model"),
+    "runs": ("How lucky can a single run be?", "Dots for the runs over bars for the next run, one row per model"),
+    "drift": ("Do scores drift from run to run?", "Lines of scores over the runs in their order"),
+    "days": (
+        "Do scores change from day to day?",
+        "Points with intervals over the days of the runs, a row for each model, with a band for a further day",
+    ),
+    "run-widths": ("How many runs until the prediction interval is narrow?", "Bands that narrow, one row per model"),
+}
+
+
+def name_figure(figure: str, **words: str) -> tuple[str, str]:
+    """Return the question that a figure answers, and its kind of chart in words.
+
+    Each brace of the two is filled with the word of its name, or with nothing.
+    """
+    filled = defaultdict(str, words)
+    question, kind = (text.format_map(filled) for text in FIGURES[figure])
+    return question, kind
+
+
 class ElementBuilder:
     """Builds the figures and tables of one benchmark and collects the numbers behind them.
 
@@ -177,14 +263,14 @@ class ElementBuilder:
     def build_figure(
         self,
         name: str,
-        title: str,
         caption: str,
         chart: Chart,
         *,
-        kind: str,
-        table: str | None = None,
         marks: int,
+        figure: str | None = None,
+        table: str | None = None,
         is_folded: bool = False,
+        **words: str,
     ) -> Figure:
         """Build a figure.
 
@@ -192,26 +278,25 @@ class ElementBuilder:
         ----------
         name
             Name of the figure within the benchmark.
-        title
-            The question that the figure answers.
         caption
-            The answer.
+            The answer to its question.
         chart
             The chart.
-        kind
-            Kind of chart in words, for the text alternative.
-        table
-            Name of a stored table with the numbers behind the chart; default: the data of the chart.
         marks
             Approximate number of marks, which decides on the renderer.
+        figure
+            Key of `FIGURES`; default: the name.
+        table
+            Name of a stored table with the numbers behind the chart; default: the data of the chart.
         is_folded
             Whether the page shows the drawing only when it is opened or printed.
+        words
+            Words of its question.
         """
-        # A test compares each figure with the schema of Vega-Lite; here it would take half the time of a page.
-        spec = chart.to_dict(validate=False)
-        spec["description"] = f"{kind}. {caption}"
+        title, kind = name_figure(figure or name, **words)
+        spec = {**chart, "description": f"{kind}. {caption}"}
         if longest := find_longest_legend_name(spec):
-            spec.setdefault("usermeta", {})["longest"] = longest
+            spec["usermeta"] = {"longest": longest, **spec.get("usermeta", {})}
         if table is None:
             self.tables[f"{self.id}-{name}"] = _find_columns(spec)
         table_id = f"{self.id}-{table or name}"
@@ -339,11 +424,11 @@ def _estimate_height(spec: Mapping[str, Any]) -> int:
 
 
 def _find_columns(spec: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the columns that a chart draws: the longest of its datasets."""
+    """Return the columns that a chart draws: the longest of its datasets, and of several such the one with most."""
     datasets: list[dict[str, list[Any]]] = [
         rows[0] for rows in spec["datasets"].values() if all(isinstance(column, list) for column in rows[0].values())
     ]
-    return max(datasets, key=lambda columns: len(next(iter(columns.values()))))
+    return max(datasets, key=lambda columns: (len(next(iter(columns.values()))), len(columns)))
 
 
 def pack_columns(columns: Mapping[str, Sequence[object]]) -> dict[str, object]:

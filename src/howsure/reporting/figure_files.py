@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from howsure.errors import InputError, UnknownNameError, require_modules
-from howsure.reporting.charts.chart_elements import SHORT_LABEL, SHORT_NAME, count_fitting, shorten_label
+from howsure.reporting.assets import VEGA_LITE
+from howsure.reporting.charts import SHORT_LABEL, SHORT_NAME, count_fitting, shorten_label
 from howsure.reporting.elements import Figure
 
 FigureFormat = Literal["svg", "png", "pdf"]
@@ -159,17 +160,15 @@ def render_spec(
 ) -> bytes:
     """Draw a Vega-Lite specification and return the bytes of the file; `background` defaults to that of the theme."""
     style = style or FigureStyle()
-    require_modules("the report", "report", "altair", "vl_convert")
-    import altair as alt
+    require_modules("the report", "report", "vl_convert")
     import vl_convert
 
-    release = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     convert = getattr(vl_convert, f"vegalite_to_{file_format}")
     scale = {"ppi": PNG_DPI} if file_format == "png" else {}
     # No base URL is allowed, so that a specification cannot load anything.
     drawing = convert(
         _replace_forbidden(fix_width(spec, background or _GROUNDS[style.theme], style=style)),
-        vl_version=release,
+        vl_version=VEGA_LITE,
         allowed_base_urls=[],
         **scale,
     )
@@ -274,6 +273,7 @@ def fix_width(
         fit = {"type": "fit", "contains": "padding"}
         rows = _count_row_names(spec)
         least = (_LINES_PER_ROW * rows + _LINES_AROUND) * size if rows > 1 else 0
+        least += most if "above" in usermeta else 0  # names above the columns
         fixed |= {"height": round(max(72 * style.height, least)), "autosize": fit}
     return fixed
 

@@ -105,3 +105,12 @@ def format_p_value(p: float) -> str:
     if np.isnan(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def describe_drawn(n_drawn: int, n_models: int, rest: str = "") -> str:
+    """Return for how many models a figure is drawn, and `rest`; empty where it is drawn for all.
+
+    >>> describe_drawn(4, 60, ", spread over their order"), describe_drawn(4, 4)
+    (' Drawn for 4 of 60 models, spread over their order.', '')
+    """
+    return f" Drawn for {n_drawn:,} of {n_models:,} models{rest}." if n_drawn < n_models else ""

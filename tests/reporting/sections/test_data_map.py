@@ -57,7 +57,7 @@ def drawn(spec, layer=-1):
 def test_every_question_has_its_place_and_suspects_lie_on_top():
     answers = planted()
     found = find_label_errors(answers)
-    data = drawn(draw_data_map(found).to_dict())
+    data = drawn(draw_data_map(found))
     assert sum(data["n_here"]) == 40
     at = dict(zip(found.questions, zip(found.p_correct, found.consistency, found.suspected, strict=True), strict=True))
     for question, p, s, part in zip(
@@ -126,7 +126,7 @@ def test_many_places_become_squares_that_hold_all_but_suspects():
     found = find_label_errors(planted(300, k=20))
     assert not is_dense(found)
     assert is_dense(found, most=50)
-    spec = draw_data_map(found, most=50).to_dict()
+    spec = draw_data_map(found, most=50)
     assert len(spec["layer"]) == 3
     assert sum(drawn(spec, 1)["n_here"]) == 297
     assert set(drawn(spec)["part"]) == {"Suspected label error"}
@@ -172,7 +172,7 @@ def test_questions_without_consistency_are_counted_not_drawn():
     given = {"m": {"q": ["A", "A"], "r": ["A"]}}
     found = find_label_errors(AnswerCounts.from_generations("b", given, {"q": "A", "r": "A"}))
     assert "1 question with fewer than two read answers of any model is not drawn" in caption(found, binned=False)
-    assert drawn(draw_data_map(found).to_dict())["question"] == ["q"]
+    assert drawn(draw_data_map(found))["question"] == ["q"]
 
 
 def test_the_caption_counts_reasons_and_rows():
@@ -187,9 +187,7 @@ def test_the_caption_counts_reasons_and_rows():
 def test_it_renders():
     vl_convert = pytest.importorskip("vl_convert")
     for most in (5_000, 10):
-        png = vl_convert.vegalite_to_png(
-            draw_data_map(find_label_errors(planted(100)), most=most).properties(width=600).to_dict()
-        )
+        png = vl_convert.vegalite_to_png(draw_data_map(find_label_errors(planted(100)), most=most) | {"width": 600})
         assert png.startswith(b"\x89PNG")
         assert len(png) > 5_000
 

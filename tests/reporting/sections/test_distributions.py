@@ -67,7 +67,7 @@ def test_few_generations_have_few_bars():
 def test_curves_go_from_0_to_1_and_rise():
     cells = made(M=2)
     curves = evaluate_beta_curves(cells, fit_beta(cells))
-    spec = draw_cumulative(curves, estimate_density(cells), cells.models).to_dict()
+    spec = draw_cumulative(curves, estimate_density(cells), cells.models)
     (data,) = [rows[0] for rows in spec["datasets"].values()]
     for model in cells.models:
         for kind in ("observed", "less sampling noise", "fitted Beta"):
@@ -252,7 +252,7 @@ def test_no_curve_without_noise_is_drawn_where_no_beta_can_be_fitted():
     cells = Cells.from_scores("demo", ["never", "sometimes"], [f"q{i}" for i in range(30)], scores)
     fit = fit_beta(cells)
     curves = evaluate_beta_curves(cells, fit)
-    spec = draw_cumulative(curves, estimate_density(cells), cells.models).to_dict()
+    spec = draw_cumulative(curves, estimate_density(cells), cells.models)
     (data,) = [rows[0] for rows in spec["datasets"].values()]
     drawn = set(zip(data["model"], data["curve"], strict=True))
     assert {curve for model, curve in drawn if model == "never"} == {"observed"}
@@ -272,7 +272,7 @@ def test_long_names_above_panels_lose_their_middle():
     names = ["b" * 180 + "1", "b" * 180 + "2"]
     cells = made(M=2, models=names)
     curves = evaluate_beta_curves(cells, fit_beta(cells))
-    svg = vl_convert.vegalite_to_svg(draw_cumulative(curves, estimate_density(cells), cells.models).to_dict())
+    svg = vl_convert.vegalite_to_svg(draw_cumulative(curves, estimate_density(cells), cells.models))
     shown = re.findall(r">(b[^<]+)</text>", svg)
     assert len(set(shown)) == 2
     assert max(map(len, shown)) == 36

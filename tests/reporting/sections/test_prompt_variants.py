@@ -9,12 +9,13 @@ from helpers.parsed_page import HOSTILE, Page
 from helpers.planted_prompts import planted
 
 from howsure.reporting.benchmark_report import BenchmarkReport
-from howsure.reporting.charts.prompt_variants import draw_convergence, draw_spread
 from howsure.reporting.elements import ElementBuilder
 from howsure.reporting.page import build_page
+from howsure.reporting.prompt_analysis import PromptAnalysis
 from howsure.reporting.report_data import BenchmarkData, ReportData, ReportOptions
 from howsure.reporting.sections.noise import build_prompt_noise_figures
-from howsure.reporting.sections.prompt_variants import PromptAnalysis, build_sample_size_items, build_spread_items
+from howsure.reporting.sections.prompt_variants import build_spread_items, draw_spread
+from howsure.reporting.sections.sample_sizes import build_sample_size_items, draw_convergence
 from howsure.stats.core.cube import Cube
 from howsure.stats.prompts import VariantAnswers
 from howsure.stats.prompts.moments import summarize_variants
@@ -109,14 +110,14 @@ def test_default_is_marked_and_points_are_scores(asked, parsed):
     for channel in ("color", "shape"):
         assert default["encoding"][channel]["scale"]["domain"] == ["one prompt", "default prompt"]
         assert default["encoding"][channel]["legend"] is not None
-    without = draw_spread(summarize_variants(replace(asked[0], default=None)), ["m0"]).to_dict()
+    without = draw_spread(summarize_variants(replace(asked[0], default=None)), ["m0"])
     assert len(without["layer"]) == len(spec["layer"]) - 1
     assert not [layer for layer in without["layer"] if "field" in layer["encoding"].get("color", {})]
 
 
 def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
     found = summarize_variants(asked[0], epsilon=0.05).sample_size
-    spec = draw_convergence(found, "mean", ["m0"]).to_dict()
+    spec = draw_convergence(found, "mean", ["m0"])
     curve = next(rows[0] for rows in spec["datasets"].values() if len(rows[0].get("n", ())) > 1)
     assert curve["n"] == list(range(1, 20))
     assert curve["deviation"][-1] == pytest.approx(0, abs=1e-9)
@@ -125,7 +126,7 @@ def test_convergence_ends_at_zero_and_crosses_epsilon_at_n_star(asked):
     assert curve["deviation"][star - 1] <= 0.05 + 0.01  # both are estimated from their own seeded orders
 
     def stars(enough):
-        layers = draw_convergence(enough, "mean", ["m0"]).to_dict()["layer"]
+        layers = draw_convergence(enough, "mean", ["m0"])["layer"]
         return [layer["mark"]["filled"] for layer in layers if layer["mark"]["type"] == "point"]
 
     assert stars(found) == [True]

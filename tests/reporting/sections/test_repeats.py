@@ -34,7 +34,7 @@ def section_of(scores, models=None, **more):
 
 
 def data_of(chart, field):
-    spec = chart.to_dict()
+    spec = chart
     return next(rows[0] for rows in spec["datasets"].values() if field in rows[0])
 
 
@@ -146,7 +146,7 @@ def test_the_page_shows_two_figures_and_a_table():
     assert {"n_runs", "drift_p", "run"} <= set(list_report_columns())
     for chart in (draw_runs, draw_drift):
         found = compute_repeats(runs_of(drawn(P, 5)), level=0.95)
-        png = vl_convert.vegalite_to_png(chart(found, ["m0", "m1", "m2"]).to_dict())
+        png = vl_convert.vegalite_to_png(chart(found, ["m0", "m1", "m2"]))
         assert png.startswith(b"\x89PNG")
         assert len(png) > 3000  # a blank one is smaller
 
@@ -256,7 +256,7 @@ def test_models_of_one_run_are_left_out_and_many_are_cut():
 def test_hostile_names_are_data():
     found = compute_repeats(runs_of(drawn(P, 3), HOSTILE[:3]), level=0.95)
     for chart in (draw_runs, draw_drift):
-        spec = chart(found, HOSTILE[:3]).to_dict()
+        spec = chart(found, HOSTILE[:3])
         assert not any("expr" in str(layer.get("transform", "")) for layer in spec["layer"])
 
 

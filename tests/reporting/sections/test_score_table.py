@@ -5,13 +5,14 @@ import pytest
 from helpers.parsed_page import HOSTILE
 from helpers.planted_prompts import planted
 
-from howsure.reporting.charts.comparisons import draw_disagreement, significant_difference
 from howsure.reporting.elements import ElementBuilder
 from howsure.reporting.sections import score_table
 from howsure.reporting.sections.comparisons import (
     build_disagreement_figure,
     describe_disagreement,
     describe_pair_errors,
+    draw_disagreement,
+    significant_difference,
 )
 from howsure.stats.comparisons import pairs, range_ranks
 from howsure.stats.core.cells import Cells
@@ -137,7 +138,7 @@ def test_pairs_are_counted_against_the_curve():
     sheet.add_table("pairs", pairs(made).columns())
     (figure,) = build_disagreement_figure(pairs(made), sheet, max_pairs=10)
     assert figure.caption.startswith("2 of 3 pairs are on or above the curve")
-    spec = draw_disagreement(pairs(made)).to_dict()
+    spec = draw_disagreement(pairs(made))
     data = [rows[0] for rows in spec["datasets"].values()]
     points = next(rows for rows in data if "distance" in rows)
     assert sorted(points["disagreement"]) == pytest.approx([2 / 60, 58 / 60, 1])
@@ -180,5 +181,5 @@ def test_without_disagreement_there_is_no_figure():
 
 def test_hostile_names_are_data():
     made = cells("110", "011", "101", models=HOSTILE[:3])
-    spec = draw_disagreement(pairs(made)).to_dict()
+    spec = draw_disagreement(pairs(made))
     assert all(HOSTILE[0] not in str(layer) for layer in spec["layer"])

@@ -1,5 +1,1 @@
-"""Sections of the page: each module builds one section, with the captions of its figures."""
-
-from howsure.errors import require_modules
-
-require_modules("the report", "report", "altair")
+"""Sections of the page: the figures, tables and sentences of each, in the order of the page."""

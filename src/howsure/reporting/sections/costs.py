@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from howsure.reporting.charts.scores import draw_costs
+from howsure.reporting.charts import (
+    BLUE,
+    ORANGE,
+    SHORT_NAME,
+    Chart,
+    across,
+    columns_of,
+    draw,
+    finish_chart,
+    number,
+    scale_without_zero,
+    tooltips,
+    word,
+)
 from howsure.reporting.elements import ElementBuilder, Section, TextTable
 from howsure.reporting.formatting import (
     format_count,
@@ -17,6 +31,7 @@ from howsure.reporting.formatting import (
     join_names,
 )
 from howsure.reporting.sections.score_table import MAX_MODELS
+from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import CostUnit
 from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.planning import CostScores
@@ -59,10 +74,8 @@ def build_cost_section(result: CostScores | None, order: Sequence[str], builder:
     builder.add_table("costs", result.columns())
     figure = builder.build_figure(
         "costs",
-        "Who is better for less?",
         describe_costs(result, drawn[:MAX_MODELS]),
         draw_costs(result, drawn[:MAX_MODELS]),
-        kind="Points with intervals: score against the cost of a generation",
         table="costs",
         marks=3 * len(drawn),
     )
@@ -142,3 +155,73 @@ def _build_table(result: CostScores, drawn: Sequence[str], builder: ElementBuild
     return builder.build_text_table(
         "cost-table", "What did a generation cost?", caption, rows, text_columns=2, table="costs"
     )
+
+
+#: Titles of the axis of costs.
+_COST_TITLES = {
+    "cost": "Dollars for 1,000 generations",
+    "tokens": "Tokens of a generation, with its prompt",
+    "calls": "Calls of a generation",
+}
+
+#: Whether another model is better for less.
+_KINDS = ("no model is better for less", "another is better for less")
+
+#: Room of a name in the figure of costs, as shares of its height and width.
+_NAME_HEIGHT, _NAME_WIDTH = 0.08, 0.6
+
+
+def draw_costs(result: CostScores, order: Sequence[str]) -> Chart:
+    """Draw the score of each model in `order` with its interval against the mean cost of a generation."""
+    rows = np.array([result.models.index(model) for model in order], dtype=int)
+    cost = result.cost[rows] * (1000 if result.unit == "cost" else 1)
+    score, low, high = (getattr(result, name)[rows] for name in ("score", "low", "high"))
+    data = columns_of(
+        model=list(order),
+        cost=cost,
+        score=score,
+        low=low,
+        high=high,
+        kind=[_KINDS[bool(result.better_for_less[i])] for i in rows],
+        better=[", ".join(result.better_for_less[i]) or "–" for i in rows],
+    )
+    title = _COST_TITLES[result.unit]
+    tips = tooltips(model="Model", score="Score", low="Low", high="High", better="Better for less")
+    tips.append(number("cost", title=title, format=",.4~g"))
+    kind = "log" if bool(np.all(cost > 0)) and cost.max() > 5 * cost.min() else "linear"
+    # "~g" alone has as many digits as tell the ticks apart: 120 and 140 were 1.2e+2 and 1.4e+2.
+    axis = {"tickCount": 5, "format": ",.6~g", "labelOverlap": "greedy", "grid": False}
+    x = across("cost", title, axis=axis, scale=scale_without_zero(cost, type=kind, nice=False, padding=24))
+    scale = scale_without_zero(np.concatenate([score, low, high]), padding=10)
+    y, low_end = (number(field, title="Score", scale=scale) for field in ("score", "low"))
+    looks = word("kind", _KINDS, color=(BLUE, ORANGE), shape=("circle", "diamond"))
+    layers = [
+        draw(data, "rule", {"strokeWidth": 2}, x=x, y=low_end, y2="high", color=looks["color"], tooltip=tips),
+        draw(data, "point", {"filled": True, "size": 70, "opacity": 1}, x=x, y=y, tooltip=tips, **looks),
+    ]
+    position = _scale_to_unit(np.log(cost) if kind == "log" else cost)
+    has_name = _select_names(position, _scale_to_unit(score))
+    # names stand on the side where the drawing goes on
+    for on_left in (False, True):
+        named = np.flatnonzero(has_name & ((position > 0.5) == on_left))
+        if len(named):
+            names = columns_of(model=[order[int(i)] for i in named], cost=cost[named], score=score[named])
+            side = {"align": "right", "dx": -8} if on_left else {"align": "left", "dx": 8}
+            layers.append(draw(names, "text", {**side, "dy": -7, "text": {"expr": SHORT_NAME}}, x=x, y=y))
+    return finish_chart(*layers, height=300, legend=_KINDS, names=list(order))
+
+
+def _scale_to_unit(values: FloatArray) -> FloatArray:
+    """Return the values on a scale from 0 to 1; 0 where all are equal."""
+    width = float(np.ptp(values))
+    scaled: FloatArray = (values - values.min()) / width if width > 0 else np.zeros(len(values))
+    return scaled
+
+
+def _select_names(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
+    """Return which points have a name that covers no earlier name; x and y are shares of the drawing."""
+    has_name = np.zeros(len(x), bool)
+    for i in range(len(x)):
+        near = has_name & (np.abs(y - y[i]) < _NAME_HEIGHT) & (np.abs(x - x[i]) < _NAME_WIDTH)
+        has_name[i] = not near.any()
+    return has_name

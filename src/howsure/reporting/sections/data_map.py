@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import altair as alt
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.reporting.charts.chart_elements import (
+from howsure.reporting.charts import (
     BLUE,
     GREY,
     Chart,
-    chart_of_columns,
+    Layer,
+    across,
+    columns_of,
+    draw,
     finish_chart,
-    series_channels,
+    number,
+    series_looks,
     tooltips,
-    x_channel,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.formatting import format_count, format_level, format_number, format_share, is_or_are
@@ -78,13 +82,12 @@ def _build_map(errors: LabelErrors, answers: AnswerCounts, builder: ElementBuild
     binned = is_dense(errors)
     return builder.build_figure(
         "map",
-        "Which questions are answered alike, and wrong?",
         describe_data_map(errors, binned=binned) + describe_few_generations(answers),
         draw_data_map(errors),
-        kind="Density of questions, suspected label errors as points"
+        marks=min(len(errors.questions), MAX_POINTS),
+        drawing="Density of questions, suspected label errors as points"
         if binned
         else "Scatter plot, one point per question",
-        marks=min(len(errors.questions), MAX_POINTS),
     )
 
 
@@ -265,37 +268,26 @@ def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
     selected = kind == 1 if binned else np.ones(len(count), bool)
     low = float(places[:, 1].min(initial=MIN_CONSISTENCY))
     p_range = (min(0.0, float(places[:, 0].min(initial=0))), max(1.0, float(places[:, 0].max(initial=1))))
-    x = x_channel("p_correct", "P(correct)", scale=alt.Scale(domain=p_range, nice=False, padding=8))
-    y = alt.Y(
-        field="consistency",
-        type="quantitative",
-        title="Consistency (0: always alike)",
-        scale=alt.Scale(domain=[low, 0], nice=False, padding=8),
-        axis=alt.Axis(tickCount=6),
-    )
-    corner = chart_of_columns(
-        p_correct=[p_range[0]], p_end=[MAX_P_CORRECT], consistency=[MIN_CONSISTENCY], s_end=[0.0]
-    ).mark_rect(fill=GREY, fillOpacity=0.14, stroke=GREY, strokeDash=[4, 3])
-    points = chart_of_columns(
+    x = across("p_correct", "P(correct)", scale={"domain": list(p_range), "nice": False, "padding": 8})
+    scale = {"domain": [low, 0], "nice": False, "padding": 8}
+    y = number("consistency", title="Consistency (0: always alike)", scale=scale, axis={"tickCount": 6})
+    square: dict[str, Any] = {"x": x, "x2": "p_end", "y": y, "y2": "s_end"}
+    corner = columns_of(p_correct=[p_range[0]], p_end=[MAX_P_CORRECT], consistency=[MIN_CONSISTENCY], s_end=[0.0])
+    points = columns_of(
         question=[available.questions[i] for i in first[selected].tolist()],
         p_correct=places[selected, 0],
         consistency=places[selected, 1],
         part=[KINDS[i] for i in kind[selected].tolist()],
         n_here=count[selected],
-    ).mark_point(filled=True, opacity=0.7, cursor="pointer")
-    tips = {"question": "Question", "p_correct": "P(correct)", "consistency": "Consistency", "n_here": "Questions here"}
-    size = alt.Size(
-        field="n_here", type="quantitative", legend=None, scale=alt.Scale(type="sqrt", range=[40, 700], domainMin=1)
     )
-    layers: list[alt.Chart] = [corner.encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")]
+    tips = tooltips(question="Question", p_correct="P(correct)", consistency="Consistency", n_here="Questions here")
+    size = number("n_here", legend=None, scale={"type": "sqrt", "range": [40, 700], "domainMin": 1})
+    layers = [draw(corner, "rect", {"fill": GREY, "fillOpacity": 0.14, "stroke": GREY, "strokeDash": [4, 3]}, **square)]
     if binned:
-        layers.append(
-            _density(available.select(~available.suspected), p_range, low).encode(x=x, x2="p_end:Q", y=y, y2="s_end:Q")
-        )
-    layers.append(points.encode(x=x, y=y, size=size, tooltip=tooltips(**tips), **series_channels("part", KINDS)))
-    chart: Chart = finish_chart(alt.layer(*layers), height=380)
-    clicked: Chart = chart.properties(usermeta={"click": "question"})
-    return clicked
+        layers.append(_draw_density(available.select(~available.suspected), p_range, low, **square))
+    mark, looks = {"filled": True, "opacity": 0.7, "cursor": "pointer"}, series_looks("part", KINDS)
+    layers.append(draw(points, "point", mark, x=x, y=y, size=size, tooltip=tips, **looks))
+    return finish_chart(*layers, height=380, click="question")
 
 
 def _select_available(errors: LabelErrors) -> LabelErrors:
@@ -313,23 +305,18 @@ def _places(errors: LabelErrors) -> tuple[NDArray[np.float64], NDArray[np.int64]
     return places[order, :2] + 0.0, places[order, 2].astype(int), by_name[first[order]], count[order]
 
 
-def _density(errors: LabelErrors, p_range: tuple[float, float], low: float) -> alt.Chart:
+def _draw_density(errors: LabelErrors, p_range: tuple[float, float], low: float, **square: Any) -> Layer:
     """Return squares coloured by their number of questions."""
     edges = np.linspace(*p_range, _ACROSS + 1), np.linspace(low, 0, _DOWN + 1)
     counts, _, _ = np.histogram2d(errors.p_correct, errors.consistency, bins=edges)
     i, j = np.nonzero(counts)
-    squares = chart_of_columns(
+    squares = columns_of(
         p_correct=edges[0][i],
         p_end=edges[0][i + 1],
         consistency=edges[1][j],
         s_end=edges[1][j + 1],
         n_here=counts[i, j],
     )
-    colour = alt.FillOpacity(
-        field="n_here", type="quantitative", legend=None, scale=alt.Scale(type="log", range=[0.15, 1])
-    )
-    drawing: alt.Chart = squares.mark_rect(fill=BLUE).encode(
-        fillOpacity=colour,
-        tooltip=tooltips(p_correct="P(correct) from", consistency="Consistency from", n_here="Questions"),
-    )
-    return drawing
+    opacity = number("n_here", legend=None, scale={"type": "log", "range": [0.15, 1]})
+    tips = tooltips(p_correct="P(correct) from", consistency="Consistency from", n_here="Questions")
+    return draw(squares, "rect", {"fill": BLUE}, fillOpacity=opacity, tooltip=tips, **square)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.reporting.charts.chart_elements import (
+from howsure.reporting.charts import (
     BLUE,
     GREY,
     ORANGE,
     Chart,
-    chart_of_columns,
-    curve_channels,
-    facet_by_model,
-    finish_chart,
+    across,
+    columns_of,
+    curve_looks,
+    draw,
+    finish_panels,
+    number,
+    repeat_names,
     tooltips,
-    x_channel,
+    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count, format_share, join_names
@@ -114,10 +116,8 @@ def _build_figures(cells: Cells, builder: ElementBuilder, note: str, *, is_folde
     figures = [
         builder.build_figure(
             "densities",
-            "Are questions solved always, never or sometimes?",
             caption + note,
             chart,
-            kind="Histograms of the questions' mean scores, one row per model",
             marks=2 * len(_choose_bins(cells)[0]) * len(cells.models),
             is_folded=is_folded,
         )
@@ -128,10 +128,8 @@ def _build_figures(cells: Cells, builder: ElementBuilder, note: str, *, is_folde
         figures.append(
             builder.build_figure(
                 "cumulative",
-                "How many questions are harder than that?",
                 describe_cumulative(curves, fit, int(cells.n.max())) + note,
                 draw_cumulative(curves, estimate_density(cells), cells.models),
-                kind="Cumulative curves from 0 to 1, one row per model",
                 marks=253 * len(cells.models),
                 is_folded=len(cells.models) > _MAX_OPEN_MODELS,
             )
@@ -303,80 +301,50 @@ def draw_histograms(
 ) -> Chart:
     """Draw the share of questions near each level of the mean score, and the share that the fitted Beta expects.
 
-    Parameters
-    ----------
-    curves
-        Cumulative shares at the ends of the bins; None without a fit.
-    shares
-        Of the questions of each model in each bin, shape (M, L).
-    levels
-        Middles of the bins, equally spaced from 0 to 1, shape (L,).
-    rows
-        For each heading of the figure, the models drawn side by side: setting ("" without one) to the model's row in
-        `shares`.
+    `curves` has the cumulative shares at the ends of the bins, `shares` those of the questions of each model in each
+    bin, shape (M, L), `levels` the middles of the bins, equally spaced from 0 to 1, and `rows`, by the heading of a
+    panel, the models drawn side by side: setting ("" without one) to the model's row in `shares`.
     """
     L, step = len(levels), float(levels[1] - levels[0])
     expected = np.full(shares.shape, np.nan) if curves is None else np.diff(curves.expected, axis=1, prepend=0)
-    settings = list(dict.fromkeys(setting for members in rows.values() for setting in members))
     bars = [
-        (heading, setting, model, place, len(members))
+        (heading, setting, model, 0.84 * step / len(members), place)
         for heading, members in rows.items()
         for place, (setting, model) in enumerate(members.items())
     ]
-    each = np.array([model for *_, model, _, _ in bars], dtype=int)
-    left, right = np.zeros((2, len(bars), L))
-    for i, (*_, place, count) in enumerate(bars):
-        width = 0.84 * step / count
-        left[i] = levels - 0.42 * step + place * width
-        right[i] = left[i] + 0.94 * width
-    headings = list(rows)
-    columns = {
-        "model": _repeated([heading for heading, *_ in bars], L),
-        "setting": _repeated([setting for _, setting, *_ in bars], L),
-        "p_correct": np.tile(levels, len(bars)),
-        "left": left.ravel(),
-        "right": right.ravel(),
-        "share": shares[each].ravel(),
-        "expected": expected[each].ravel(),
-        "place": np.repeat([headings.index(heading) for heading, *_ in bars], L),
-    }
+    each, headings = np.array([model for *_, model, _, _ in bars], dtype=int), list(rows)
+    left = np.array([levels - 0.42 * step + place * width for *_, width, place in bars])
+    width = np.array([[width] for *_, width, _ in bars])
+    data = columns_of(
+        model=repeat_names([heading for heading, *_ in bars], L),
+        setting=repeat_names([setting for _, setting, *_ in bars], L),
+        p_correct=np.tile(levels, len(bars)),
+        left=left.ravel(),
+        right=(left + 0.94 * width).ravel(),
+        share=shares[each].ravel(),
+        expected=expected[each].ravel(),
+        place=np.repeat([headings.index(heading) for heading, *_ in bars], L),
+    )
+    settings = list(dict.fromkeys(setting for _, setting, *_ in bars))
     named = [setting for setting in settings if setting]
     colour = dict(zip(named, _COLOURS, strict=False)) | {"": _PLAIN if named else BLUE}
-    tips = [
-        *tooltips(model="Model"),
-        *([alt.Tooltip(field="setting", type="nominal", title="Setting")] if named else []),
-        alt.Tooltip(field="p_correct", type="quantitative", title="Mean score near", format=".3~f"),
-        alt.Tooltip(field="share", type="quantitative", title="Share of questions", format=".1%"),
-        alt.Tooltip(field="expected", type="quantitative", title="Expected by the Beta", format=".1%"),
-    ]
-    x = x_channel(
+    tips = tooltips(model="Model", **({"setting": "Setting"} if named else {}), p_correct="Mean score near")
+    tips += tooltips(share="Share of questions", expected="Expected by the Beta")
+    fill = word("setting", settings, color=[colour[setting] for setting in settings])
+    fill["color"]["legend"] = {"orient": "top", "values": named} if named else None
+    x = across(
         "left",
         "Mean score of a question over its generations",
-        scale=alt.Scale(domain=[-0.5 * step - 0.01, 1.01 + 0.5 * step], nice=False),
-        axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f", grid=False),
+        scale={"domain": [-0.5 * step - 0.01, 1.01 + 0.5 * step], "nice": False},
+        axis={"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": ".1f", "grid": False},
     )
-    y = alt.Y(field="share", type="quantitative", title=None, axis=alt.Axis(format="%", tickCount=3))
-    base = alt.Chart(_data(columns))
-    fill = alt.Color(
-        field="setting",
-        type="nominal",
-        title=None,
-        scale=alt.Scale(domain=settings, range=[colour[setting] for setting in settings]),
-        legend=alt.Legend(orient="top", values=named) if named else None,
-    )
-    histogram = base.mark_bar().encode(x=x, x2=alt.X2(field="right"), y=y, y2=alt.Y2(datum=0), color=fill, tooltip=tips)
-    layers = [histogram]
+    y = number("share", title=None, axis={"format": "%", "tickCount": 3})
+    layers = [draw(None, "bar", x=x, x2="right", y=y, y2={"datum": 0}, tooltip=tips, **fill)]
     if not np.all(np.isnan(expected)):
-        line = base.mark_rule(strokeWidth=3, color=_EXPECTED, opacity=1).encode(
-            x=alt.X(field="left", type="quantitative"),
-            x2=alt.X2(field="right"),
-            y=alt.Y(field="expected", type="quantitative"),
-            tooltip=tips,
-        )
-        layers.append(line)
+        looks = {"strokeWidth": 3, "color": _EXPECTED, "opacity": 1}
+        layers.append(draw(None, "rule", looks, x=number("left"), x2="right", y=number("expected"), tooltip=tips))
     # as high as it can be in each row: where nearly all questions are at 0, others would be flat
-    chart = facet_by_model(alt.layer(*layers).properties(width=560, height=64), columns).resolve_scale(y="independent")
-    return finish_chart(chart, legend=named)
+    return finish_panels(*layers, data=data, height=64, legend=named)
 
 
 def draw_cumulative(curves: BetaCurves, density: DifficultyDensity, order: Sequence[str]) -> Chart:
@@ -396,31 +364,23 @@ def draw_cumulative(curves: BetaCurves, density: DifficultyDensity, order: Seque
         if not np.all(np.isnan(values[m]))
     ]
     sizes = [len(points) for _, _, points, _, _ in parts]
-    columns = {
-        "model": _repeated([model for model, *_ in parts], sizes),
-        "curve": _repeated([kind for _, kind, *_ in parts], sizes),
-        "p": np.concatenate([np.zeros(0), *(points for _, _, points, _, _ in parts)]),
-        "share": np.concatenate([np.zeros(0), *(values for *_, values, _ in parts)]),
-        "place": np.repeat([place for *_, place in parts], sizes),
-    }
-    names, colours = list(kinds), [GREY, BLUE, ORANGE]
-    lines = (
-        alt.Chart(_data(columns))
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=x_channel("p", "P(correct)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5, format=".1f")),
-            y=alt.Y(
-                field="share",
-                type="quantitative",
-                title=None,
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", values=[0, 0.5, 1]),
-            ),
-            **curve_channels("curve", dict(zip(names, colours, strict=True)), dashed=_FITTED),
-        )
-        .properties(width=560, height=96)
+    data = columns_of(
+        model=repeat_names([model for model, *_ in parts], sizes),
+        curve=repeat_names([kind for _, kind, *_ in parts], sizes),
+        p=np.concatenate([np.zeros(0), *(points for _, _, points, _, _ in parts)]),
+        share=np.concatenate([np.zeros(0), *(values for *_, values, _ in parts)]),
+        place=np.repeat([place for *_, place in parts], sizes),
     )
-    return finish_chart(facet_by_model(lines, columns), legend=names)
+    axis = {"format": "%", "values": [0, 0.5, 1]}
+    lines = draw(
+        None,
+        "line",
+        {"strokeWidth": 2},
+        x=across("p", "P(correct)", scale={"domain": [0, 1]}, axis={"tickCount": 5, "format": ".1f"}),
+        y=number("share", title=None, scale={"domain": [0, 1]}, axis=axis),
+        **curve_looks("curve", dict(zip(kinds, (GREY, BLUE, ORANGE), strict=True)), dashed=_FITTED),
+    )
+    return finish_panels(lines, data=data, height=96, own_scales=False, legend=list(kinds))
 
 
 def _corners(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -428,14 +388,3 @@ def _corners(x: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]
     steps = np.flatnonzero(np.diff(values)) + 1
     points = np.unique(np.concatenate([[0], steps, [len(x) - 1]]))
     return np.repeat(x[points], 2)[1:], np.repeat(values[points], 2)[:-1]
-
-
-def _data(columns: Mapping[str, NDArray[np.generic]]) -> alt.InlineData:
-    """Return columns as data of a chart."""
-    data: alt.InlineData = chart_of_columns(**columns).data
-    return data
-
-
-def _repeated(names: Sequence[str], times: int | Sequence[int]) -> NDArray[np.object_]:
-    """Return each name, repeated."""
-    return np.repeat(np.array(names, dtype=object), times)

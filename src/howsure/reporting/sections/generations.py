@@ -5,11 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from howsure.reporting.charts.chart_elements import MAX_SERIES
-from howsure.reporting.charts.generations import draw_frontier, draw_run_ranges, draw_standard_errors
+from howsure.reporting.charts import (
+    BLUE,
+    GREY,
+    MAX_SERIES,
+    ORANGE,
+    Chart,
+    PlotData,
+    across,
+    columns_of,
+    draw,
+    finish_chart,
+    finish_panels,
+    number,
+    repeat_names,
+    series_looks,
+    tooltips,
+    word,
+)
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count, format_level, format_number, format_significant
 from howsure.reporting.sections.score_table import pick_spaced
@@ -199,10 +217,8 @@ def _build_range_figure(
         caption += f" Drawn for {len(models)} of {len(sampled):,} models."
     yield builder.build_figure(
         "growing",
-        "How does the score settle as generations are added?",
         caption,
         draw_run_ranges(ranges, new, ends, greedy),
-        kind="Bands that narrow from left to right, one row per model",
         marks=4 * sum(step <= end for end in ends.values() for step in k),
     )
 
@@ -251,10 +267,8 @@ def _build_error_figure(
         caption += f" Drawn for {len(drawn)} of {len(pilots):,} models."
     return builder.build_figure(
         "errors-k",
-        "What would more generations per question buy?",
         caption,
         draw_standard_errors(k, {pilot.model: pilot.standard_error(k) for pilot in drawn}, points),
-        kind="Falling curves, one per model",
         marks=(len(k) + 1) * len(drawn),
     )
 
@@ -324,12 +338,11 @@ def _build_frontier_figure(
     run = (spent, pilot.run_error)
     yield builder.build_figure(
         "frontier",
-        f"What is the best error of {pilot.model} for each budget?",
         describe_frontier(designs, unit, run, pilot.n_failed, pilot.n_default)
         + (" More questions are planned in more clusters of the same sizes." if in_clusters else ""),
         draw_frontier(designs, unit, run),
-        kind="Falling lines with points, one for each kind of design, and a cross for the run",
         marks=2 * sum(map(len, designs.values())) + 1,
+        model=pilot.model,
     )
 
 
@@ -500,3 +513,157 @@ def _format_design(design: StudyDesign) -> str:
     if design.n_variants > 1:
         parts.append(format_count(design.n_variants, "prompt"))
     return " × ".join([*parts, format_count(design.n_generations, "generation")])
+
+
+#: Names in the legend of `draw_run_ranges`.
+_NEW, _AGAIN, _ALL, _GREEDY = "interval for new questions", "runs on these questions", "all generations", "greedy"
+
+#: Colours of the bands, visible on a light and on a dark background.
+_BANDS = ("rgba(58, 151, 211, 0.3)", "rgba(58, 151, 211, 0.6)")
+
+
+def draw_run_ranges(ranges: Convergence, new: Limits, ends: Mapping[str, int], greedy: Mapping[str, float]) -> Chart:
+    """Draw the range of scores of runs with k generations, their interval for new questions, and the greedy score.
+
+    `ends` is the number of generations up to which each model is drawn, in the order of the models; `new` has the
+    limits of the score on new questions, shape (M, len(k)).
+    """
+    data = _tabulate_run_ranges(ranges, new, ends, greedy)
+    first, last = int(ranges.k[0]), int(ranges.k[-1])
+    shared: dict[str, Any] = {
+        "x": across(
+            "k",
+            "Generations per question",
+            axis={"values": _choose_ticks(last), "format": "d"},
+            scale={"type": "log", "domain": [first, max(last, 2)], "nice": False},
+        ),
+        "y": number("low", title=None, scale={"zero": False, "padding": 5}, axis={"tickCount": 4}),
+        "tooltip": tooltips(part="What", k="Generations", low="From", high="To"),
+    }
+    names = [_ALL, _GREEDY] if any(model in greedy for model in ends) else [_ALL]
+    lines = word("part", names, symbol="stroke", least=1, stroke=(BLUE, ORANGE), strokeDash=([1, 0], [6, 4]))
+    bands = word("part", [_NEW, _AGAIN], symbol="square", fill=_BANDS)
+    return finish_panels(
+        draw(None, "area", only=("part", [_NEW, _AGAIN]), y2="high", **bands, **shared),
+        draw(None, "line", {"strokeWidth": 2}, only=("part", names), **lines, **shared),
+        data=data,
+        height=110,
+        spacing=10,
+        legend=[_NEW, _AGAIN],
+    )
+
+
+def _tabulate_run_ranges(
+    ranges: Convergence, new: Limits, ends: Mapping[str, int], greedy: Mapping[str, float]
+) -> PlotData:
+    """Return the columns of the figure: lower and upper end of each band or line at each number of generations."""
+    parts: list[tuple[str, str, FloatArray, FloatArray]] = []
+    for model in ends:
+        i = ranges.models.index(model)
+        level = np.full(len(ranges.k), ranges.all_score[i])
+        parts += [
+            (model, _NEW, new.low[i], new.high[i]),
+            (model, _AGAIN, ranges.low[i], ranges.high[i]),
+            (model, _ALL, level, level),
+        ]
+        if model in greedy:
+            line = np.full(len(ranges.k), greedy[model])
+            parts.append((model, _GREEDY, line, line))
+    K, order = len(ranges.k), list(ends)
+    columns: dict[str, NDArray[np.generic]] = {
+        "model": repeat_names([model for model, *_ in parts], K),
+        "part": repeat_names([part for _, part, _, _ in parts], K),
+        "k": np.tile(ranges.k, len(parts)),
+        "low": np.concatenate([low for _, _, low, _ in parts]),
+        "high": np.concatenate([high for *_, high in parts]),
+        "place": np.repeat([order.index(model) for model, *_ in parts], K),
+    }
+    drawn = columns["k"] <= np.repeat([ends[model] for model, *_ in parts], K)
+    return columns_of(**{name: values[drawn] for name, values in columns.items()})
+
+
+def draw_standard_errors(
+    k: FloatArray, se: Mapping[str, FloatArray], points_at: Mapping[str, tuple[float, float]]
+) -> Chart:
+    """Draw the standard error of each model against generations per question, with a point at the data."""
+    order = list(se)
+    data = columns_of(model=repeat_names(order, len(k)), k=np.tile(k, len(order)), se=np.concatenate(list(se.values())))
+    looks = series_looks("model", order, dashes=True)
+    shared: dict[str, Any] = {
+        "x": across(
+            "k",
+            "Generations per question",
+            scale={"type": "log", "nice": False, "domain": [float(k[0]), float(k[-1])]},
+            axis={"values": _choose_ticks(float(k[-1])), "format": "d"},
+        ),
+        "y": number("se", title="Standard error of the score", scale={"domainMin": 0}),
+        "tooltip": tooltips(model="Model", se="Standard error", k="Generations"),
+        "color": looks["color"],
+    }
+    layers = [draw(data, "line", {"strokeWidth": 2}, strokeDash=looks["strokeDash"], **shared)]
+    if points_at:
+        at, errors = zip(*points_at.values(), strict=True)
+        points = columns_of(model=list(points_at), k=at, se=errors)
+        layers.append(draw(points, "point", {"filled": True, "size": 80, "opacity": 1}, **shared))
+    return finish_chart(*layers, height=280, legend=order)
+
+
+def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot: tuple[float, float]) -> Chart:
+    """Draw the error of the best design against its cost, a line for each kind of design, and a cross for the run."""
+    kinds = list(designs)
+    rows = [(kind, design) for kind in kinds for design in designs[kind]]
+    counts = ("n_questions", "n_variants", "n_generations")
+    data = columns_of(
+        part=[kind for kind, _ in rows],
+        spent=[float(getattr(design, unit)) for _, design in rows],
+        se=[design.se for _, design in rows],
+        **{name: [getattr(design, name) for _, design in rows] for name in counts},
+    )
+    spent, title = data["spent"], {"calls": "Calls", "tokens": "Tokens", "cost": "Cost"}[unit]
+    # 1, 2 and 5 times the powers of ten that the designs span
+    powers = range(math.floor(math.log10(min(spent))), math.ceil(math.log10(max(spent))) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    axis = {"format": "~s" if unit != "cost" else ",.6~g", "values": ticks}
+    place: dict[str, Any] = {
+        "x": across("spent", title, scale={"type": "log", "nice": False}, axis=axis),
+        "y": number("se", title="Standard error of the score", scale={"domainMin": 0}),
+    }
+    tips = tooltips(part="Designs", se="Standard error", spent=title, n_questions="Questions", n_variants="Prompts")
+    looks = series_looks("part", kinds)
+    run = columns_of(spent=[pilot[0]], se=[pilot[1]], text=["this run"])
+    return finish_chart(
+        draw(data, "line", {"strokeWidth": 2}, color=looks["color"], **place),
+        draw(
+            data,
+            "point",
+            {"filled": True, "size": 45, "opacity": 1},
+            tooltip=tips + tooltips(n_generations="Generations"),
+            **looks,
+            **place,
+        ),
+        draw(
+            run,
+            "point",
+            {"shape": "cross", "filled": True, "size": 130, "color": GREY, "opacity": 1},
+            tooltip=tooltips(text="Design", se="Standard error", spent=title),
+            **place,
+        ),
+        draw(
+            run,
+            "text",
+            {"align": "left", "baseline": "bottom", "dx": 8, "dy": -4},
+            text={"field": "text", "type": "nominal"},
+            **place,
+        ),
+        height=280,
+        legend=kinds,
+    )
+
+
+def _choose_ticks(most: float) -> list[int]:
+    """Return the numbers of generations that have a tick: round ones, and the last one.
+
+    >>> _choose_ticks(3), _choose_ticks(11), _choose_ticks(20)
+    ([1, 2, 3], [1, 2, 5, 11], [1, 2, 5, 10, 20])
+    """
+    return [*(k for k in (1, 2, 5, 10, 20, 50, 100, 200) if 1.25 * k <= most), int(most)]

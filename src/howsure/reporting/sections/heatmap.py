@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.reporting.charts.chart_elements import (
+from howsure.reporting.charts import (
     GREY,
-    SHORT_LABEL,
     Chart,
-    chart_of_columns,
+    PlotData,
+    across,
+    columns_of,
+    down_names,
+    draw,
     finish_chart,
+    number,
     tooltips,
-    x_channel,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count
@@ -37,10 +40,8 @@ def build_heatmap_section(cells: Cells, order: Sequence[str], builder: ElementBu
     if bins.max() >= 0:
         figure = builder.build_figure(
             "difficulty",
-            "Which questions are hard, and for whom?",
             describe_heatmap(cells, bins),
             draw_heatmap(cells, order),
-            kind="Heatmap of scores, models by skill and questions by difficulty",
             table="questions",
             marks=len(cells.models) * (int(bins.max()) + 1),
         )
@@ -141,77 +142,58 @@ def draw_heatmap(cells: Cells, order: Sequence[str], *, at_scores: FloatArray | 
     """Draw the mean score of every model on every question, models by skill and questions from hard to easy.
 
     With the scores of the models in `order`, each row is drawn at the score of its model, as in NOISE's figure 3, and
-    models of nearly equal score cover each other.
-
-    Where each column is one question, its place is the row of the table of questions, which a click opens
-    (`usermeta.click`).
+    models of nearly equal score cover each other. Where each column is one question, its place is the row of the table
+    of questions, which a click opens (`usermeta.click`).
     """
-    rows = [cells.index(m) for m in order]
-    p = cells.mean[rows]
     bins = bin_questions(mean_question_scores(cells), len(order))
     B = int(bins.max(initial=-1)) + 1
-    means = average_by_bin(p, bins)
+    means = average_by_bin(cells.mean[[cells.index(m) for m in order]], bins)
     low, high = (0.0, 1.0) if cells.unit else (float(np.nanmin(means)), float(np.nanmax(means)))
     step = (high - low) / (len(LEVELS) - 1)
-    base = (
-        chart_of_columns(
-            model=list(order),
-            digits=encode_digits(means, low, high),
-            **({} if at_scores is None else {"at": np.asarray(at_scores, float)}),
-        )
-        .transform_calculate(digit="split(datum.digits, '')", place=f"sequence({B})")
-        .transform_flatten(["digit", "place"])
-        .transform_calculate(
-            score=f"datum.digit === '-' ? {low!r} : indexof('{LEVELS}', datum.digit) * {step!r} + {low!r}",
-            end="datum.place + 1.2",
-            rank="datum.place + 1",
-            text="datum.digit === '-' ? 'no score' : format(datum.score, '.3~f')",
-        )
-    )
-    each = "Question, hardest first" if int(np.sum(bins >= 0)) == B else "Group of questions, hardest first"
+    data: PlotData = columns_of(model=list(order), digits=encode_digits(means, low, high))
+    if at_scores is not None:
+        data |= columns_of(at=np.asarray(at_scores, float))
+        half = 0.008 * (float(np.nanmax(at_scores)) - float(np.nanmin(at_scores)) or 1.0)
+    expressions = {
+        "score": f"datum.digit === '-' ? {low!r} : indexof('{LEVELS}', datum.digit) * {step!r} + {low!r}",
+        "end": "datum.place + 1.2",
+        "rank": "datum.place + 1",
+        "text": "datum.digit === '-' ? 'no score' : format(datum.score, '.3~f')",
+    }
+    if at_scores is not None:
+        expressions |= {"bottom": f"datum.at - {half!r}", "top": f"datum.at + {half!r}"}
+    steps: list[Mapping[str, Any]] = [
+        {"flatten": list(data)},
+        {"calculate": "split(datum.digits, '')", "as": "digit"},
+        {"calculate": f"sequence({B})", "as": "place"},
+        {"flatten": ["digit", "place"]},
+        *({"calculate": expression, "as": name} for name, expression in expressions.items()),
+    ]
+    is_whole = int(np.sum(bins >= 0)) == B
+    each = "Question, hardest first" if is_whole else "Group of questions, hardest first"
     # Viridis, not cividis: the middle of cividis is grey, which here means no score.
+    colour = number(
+        "score",
+        title="mean score",
+        scale={"scheme": "viridis", "domain": [low, high if high > low else low + 1]},
+        legend={"orient": "top", "gradientLength": {"expr": "min(200, 0.8 * width)"}},
+    )
+    rows: dict[str, Any] = {"y": {**down_names("model", order, inner=0)}}
+    if at_scores is not None:
+        scale = {"zero": False, "nice": False, "padding": 6}
+        rows = {"y": number("bottom", title="Score of the model", scale=scale, axis={"grid": False}), "y2": "top"}
+    axis = {"grid": False, "tickMinStep": 1, "tickCount": 7}
     # Cells overlap a little: edges that only touch leave seams on a canvas.
-    chart = base.mark_rect(clip=True).encode(
-        x=x_channel(
-            "place",
-            each,
-            scale=alt.Scale(domain=[0, B], nice=False),
-            axis=alt.Axis(grid=False, tickMinStep=1, tickCount=7),
-        ),
-        x2=alt.X2(field="end"),
-        y=alt.Y(
-            field="model",
-            type="nominal",
-            title=None,
-            scale=alt.Scale(domain=list(order), paddingInner=0),
-            axis=alt.Axis(domain=False, ticks=False, grid=False, labelExpr=SHORT_LABEL),
-        ),
-        color=alt.condition(
-            "datum.digit === '-'",
-            alt.value(GREY),
-            alt.Color(
-                field="score",
-                type="quantitative",
-                title="mean score",
-                scale=alt.Scale(scheme="viridis", domain=[low, high if high > low else low + 1]),
-                legend=alt.Legend(orient="top", gradientLength=alt.ExprRef("min(200, 0.8 * width)")),
-            ),
-        ),
+    layer = draw(
+        data,
+        "rect",
+        {"clip": True},
+        steps=steps,
+        x=across("place", each, scale={"domain": [0, B], "nice": False}, axis=axis),
+        x2="end",
+        color={"condition": {"test": "datum.digit === '-'", "value": GREY}, **colour},
         tooltip=tooltips(model="Model", rank=each, text="Mean score, rounded to 21 levels"),
+        **rows,
     )
-    if int(np.sum(bins >= 0)) == B:
-        chart = chart.properties(usermeta={"click": "place"})
-    if at_scores is None:
-        return finish_chart(chart, height=len(order) * (14 if len(order) > 12 else 20))
-    half = 0.008 * (float(np.nanmax(at_scores)) - float(np.nanmin(at_scores)) or 1.0)
-    chart = chart.transform_calculate(bottom=f"datum.at - {half!r}", top=f"datum.at + {half!r}").encode(
-        y=alt.Y(
-            field="bottom",
-            type="quantitative",
-            title="Score of the model",
-            scale=alt.Scale(zero=False, nice=False, padding=6),
-            axis=alt.Axis(grid=False),
-        ),
-        y2=alt.Y2(field="top"),
-    )
-    return finish_chart(chart, height=380)
+    height = 380 if at_scores is not None else len(order) * (14 if len(order) > 12 else 20)
+    return finish_chart(layer, height=height, **({"click": "place"} if is_whole else {}))

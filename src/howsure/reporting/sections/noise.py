@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure.reporting.charts.chart_elements import MAX_SERIES
-from howsure.reporting.charts.noise import draw_effects, draw_noise_parts, draw_variance_components
+from howsure.reporting.charts import (
+    BLUE,
+    GREY,
+    MAX_SERIES,
+    ORANGE,
+    Chart,
+    across,
+    columns_of,
+    dodge,
+    down_names,
+    draw,
+    draw_zero,
+    finish_chart,
+    repeat_names,
+    series_looks,
+    tooltips,
+    word,
+)
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.formatting import (
+    describe_drawn,
     format_count,
     format_level,
     format_number,
@@ -18,9 +36,8 @@ from howsure.reporting.formatting import (
     format_share,
     join_names,
 )
-from howsure.reporting.sections.prompt_variants import PromptAnalysis
+from howsure.reporting.prompt_analysis import PromptAnalysis
 from howsure.reporting.sections.score_table import MAX_MODELS, MAX_OPEN_MODELS
-from howsure.reporting.sentences.prompt_variants import describe_omitted_models, describe_share, describe_shares
 from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import PROMPT_COMPONENTS
 from howsure.stats.core.text_table import choose_decimals
@@ -86,13 +103,11 @@ def _build_noise_figure(
     rows = order[:MAX_MODELS]
     yield builder.build_figure(
         "noise",
-        "How much noise comes from the questions, how much from sampling, with one generation and with those at hand?",
         describe_noise_parts(scores, len(rows)) + (f" {POOLED_PROMPTS}" if pooled else ""),
         draw_noise_parts(scores, rows),
-        kind="Stacked bars, two for each model: one generation per question, and the generations at hand",
         table="scores",
         marks=4 * len(rows),
-        is_folded=len(rows) > MAX_OPEN_MODELS,  # the table of scores has the shares of the generations at hand
+        is_folded=len(rows) > MAX_OPEN_MODELS,
     )
 
 
@@ -107,13 +122,7 @@ def build_prompt_noise_figures(prompts: PromptAnalysis, builder: ElementBuilder)
         if len(rows) < len(available):
             caption += f" Drawn for the first {len(rows)} of {len(available):,} models; the numbers are over all."
         yield builder.build_figure(
-            "sources",
-            "How much comes from the prompt, the question, and sampling again?",
-            caption,
-            draw_variance_components(components, rows),
-            kind="Points with intervals, four for each model",
-            table="components",
-            marks=8 * len(rows),
+            "sources", caption, draw_variance_components(components, rows), table="components", marks=8 * len(rows)
         )
     if prompts.scored_models and prompts.estimated_dimensions:
         yield from _build_effect_figures(prompts, builder)
@@ -139,12 +148,12 @@ def _build_effect_figures(prompts: PromptAnalysis, builder: ElementBuilder) -> I
         caption = describe_effects(effects, name, len(models), prompts.unparsed_effect, prompts.shares)
         yield builder.build_figure(
             f"effect-{place}",
-            f"Which values of {name} score higher?",
             caption + _describe_cut_intervals(effects, rows, columns, reach),
             draw_effects(effects, name, models, [effects.values[i] for i in columns], reach=reach),
-            kind=f"Points with intervals, one row for each value of {name}",
             table="effects",
             marks=3 * len(columns) * len(models),
+            figure="effect",
+            dimension=name,
         )
 
 
@@ -180,7 +189,7 @@ def _build_share_table(prompts: PromptAnalysis, models: Sequence[str], builder: 
     return builder.build_text_table(
         "dimensions",
         "Which dimension of the prompt matters?",
-        describe_shares(shares) + describe_omitted_models(len(models), len(shares.effects.models)),
+        describe_shares(shares) + describe_drawn(len(models), len(shares.effects.models), ", spread over their order"),
         rows,
         text_columns=len(words),
         table="dimensions",
@@ -405,3 +414,217 @@ def _mean(values: FloatArray) -> FloatArray:
     there = ~np.isnan(values)
     mean: FloatArray = np.sum(values, axis=0, where=there) / np.where(there.any(axis=0), there.sum(axis=0), np.nan)
     return mean
+
+
+#: The two bars of a model in `draw_noise_parts`.
+_ONE, _AT_HAND = "one generation per question", "the generations at hand"
+
+
+def draw_noise_parts(scores: Scores, order: Sequence[str]) -> Chart:
+    """Draw data and prediction variance of each model, stacked: of one generation, and of the generations at hand."""
+    at = [scores.models.index(m) for m in order]
+    unknown = np.full(len(at), np.nan)
+    available = ~np.isnan(scores.prediction[at])
+    data = np.where(available, np.maximum(scores.data[at], 0), np.nan)
+    # N SE^2 of sampling these questions again is E/k
+    sampling = (1 - scores.data_share[at]) * scores.variance[at] * scores.n_questions[at]
+    has_several = np.any(scores.cells.n[at] > 1, axis=1)
+    bars = {_ONE: np.where(available, scores.prediction[at], np.nan)}
+    if has_several.any():
+        bars[_AT_HAND] = np.where(available & has_several, sampling, np.nan)
+    rows = [
+        (bar, part, values)
+        for bar, prediction in bars.items()
+        for part, values in (
+            ("data", data if bar == _ONE else np.where(np.isnan(prediction), np.nan, data)),
+            ("prediction", prediction),
+            ("both together", np.where(available, np.nan, scores.total[at]) if bar == _ONE else unknown),
+        )
+        if not np.all(np.isnan(values))
+    ]
+    colours = {"data": BLUE, "prediction": ORANGE, "both together": GREY}
+    names = [name for name in colours if any(part == name for _, part, _ in rows)]
+    columns = columns_of(
+        model=list(order) * len(rows),
+        generations=[bar for bar, _, _ in rows for _ in order],
+        part=[part for _, part, _ in rows for _ in order],
+        place=[names.index(part) for _, part, _ in rows for _ in order],
+        variance=np.concatenate([np.zeros(0), *(values for _, _, values in rows)]),
+    )
+    several = len(bars) > 1
+    looks = word("part", names, least=1, color=[colours[name] for name in names])
+    layers = [
+        draw(
+            columns,
+            "bar",
+            {"height": {"band": 0.5 if bar == _ONE and several else 0.8 if bar == _ONE else 0.2}, "yOffset": offset},
+            only=("generations", [bar]),
+            x=across("variance", "Variance per question", stack="zero"),
+            y=down_names("model", order),
+            order={"field": "place", "type": "ordinal"},
+            tooltip=tooltips(model="Model", generations="Variance with", part="Noise", variance="Variance"),
+            **looks,
+        )
+        for bar, offset in zip(bars, (-4, 6) if several else (0,), strict=True)
+    ]
+    return finish_chart(*layers, height=24 * len(order))
+
+
+#: Components in the words of the figure.
+_PARTS = {"question": "question", "variant": "prompt", "interaction": "question × prompt", "generation": "generation"}
+
+
+def draw_variance_components(components: PromptComponents, order: Sequence[str]) -> Chart:
+    """Draw variance components with intervals, on a scale where distance from 0 is a standard deviation."""
+    at = [components.layout.names.index(model) for model in order]
+    unknown = np.full(len(at), np.nan)
+    both = "prompt and generation" if components.layout.nested else "question × prompt and generation"
+    rows = [
+        (_PARTS[name], getattr(components, name)[at], *(end[at] for end in components.limits(name)))
+        for name in PROMPT_COMPONENTS
+    ]
+    rows.append((both, np.where(components.layout.split[at], np.nan, components.residual[at]), unknown, unknown))
+    rows = [row for row in rows if not np.all(np.isnan(row[1]))]
+    value, low, high = (np.concatenate([np.zeros(0), *(row[i] for row in rows)]) for i in (1, 2, 3))
+    parts = [row[0] for row in rows]
+    data = columns_of(
+        model=list(order) * len(rows),
+        component=repeat_names(parts, len(order)),
+        place=np.repeat(np.arange(len(rows)), len(order)),
+        variance=value,
+        drawn=np.maximum(value, 0),
+        low=low,
+        high=high,
+    )
+    shared: dict[str, Any] = {
+        "y": down_names("model", order),
+        "yOffset": dodge(len(rows)),
+        "tooltip": tooltips(model="Model", component="Component", variance="Variance", low="Low", high="High"),
+    }
+    looks = series_looks("component", parts)
+    # No wider than twice the largest estimate: one interval from few variants would hide all others.
+    widest = max(2 * float(np.nanmax(value, initial=0)), 1e-12)
+    widest = min(widest, max(float(np.nanmax(high, initial=0)), float(np.nanmax(value, initial=0)) * 1.05, 1e-12))
+    x = across("low", "Variance", scale={"type": "sqrt", "domain": [0, widest], "nice": False})
+    return finish_chart(
+        draw(data, "rule", {"strokeWidth": 2, "clip": True}, x=x, x2="high", color=looks["color"], **shared),
+        draw(data, "point", {"filled": True, "size": 55, "opacity": 1}, x=across("drawn"), **looks, **shared),
+        height=len(order) * (8 + 10 * len(rows)),
+        legend=parts,
+    )
+
+
+def draw_effects(
+    effects: Effects, dimension: str, order: Sequence[str], values: Sequence[str], *, reach: float
+) -> Chart:
+    """Draw the effects of the values of one dimension on a few models, from top to bottom in the order of `values`.
+
+    `reach` is the end of the axis, the same for all dimensions; intervals beyond it are cut.
+    """
+    between = effects.interval()
+    at = np.flatnonzero([of == dimension for of in effects.dimensions])
+    rows = np.repeat([effects.models.index(model) for model in order], len(at))
+    columns = np.tile(at, len(order))
+    times, few = effects.n_variants[rows, columns], f"drawn fewer than {MIN_VARIANTS} times"
+    data = columns_of(
+        model=[effects.models[m] for m in rows],
+        place=np.repeat(np.arange(len(order)), len(at)),
+        value=[effects.values[i] for i in columns],
+        effect=effects.effect[rows, columns],
+        low=between.low[rows, columns],
+        high=between.high[rows, columns],
+        n_variants=times,
+        text=np.where(times < MIN_VARIANTS, few, "enough").tolist(),
+    )
+    tips = tooltips(model="Model", value="Value", effect="Effect", low="Low", high="High", n_variants="Variants")
+    shared: dict[str, Any] = {
+        "y": down_names("value", values),
+        "yOffset": dodge(len(order)),
+        "tooltip": tips + tooltips(text="Draws"),
+    }
+    looks, title = series_looks("model", order), "Effect on the score"
+    x = across("low", title, scale={"domain": [-reach, reach], "nice": False})
+    points = [
+        draw(
+            data,
+            "point",
+            {"filled": text == "enough", "size": 55, "opacity": 1, "clip": True},
+            only=("text", [text]),
+            x=across("effect"),
+            **looks,
+            **shared,
+        )
+        for text in ("enough", few)
+    ]
+    return finish_chart(
+        draw_zero(title),
+        draw(data, "rule", {"strokeWidth": 2, "clip": True}, x=x, x2="high", color=looks["color"], **shared),
+        *points,
+        height=len(values) * (10 + 10 * len(order)),
+        legend=order,
+    )
+
+
+#: Differences of scores that are rounding.
+_ROUNDING = 1e-12
+
+
+def describe_share(shares: DimensionShares, dimension: str) -> str:
+    """Describe how much of the variance over prompts one dimension explains, or that there are too few variants."""
+    d = shares.dimensions.index(dimension)
+    share, between = shares.share[:, d], shares.interval()
+    tested = ~np.isnan(shares.p_value[:, d])
+    if not tested.any() or not np.any(shares.variance[:, d] > _ROUNDING**2):
+        return ""
+    clear = ~np.isnan(share)
+    is_noise = tested & ~clear & ~shares.unclear[:, d]
+    if not clear.any():
+        return "There are too few variants to tell how much of the variance over prompts the dimension explains. "
+    if len(share) == 1:
+        range_text = f"{format_share(float(between.low[0, d]))} to {format_share(float(between.high[0, d]))}"
+        return (
+            f"The dimension explains {format_share(float(share[0]))} of the variance over prompts "
+            f"({format_level(between.level)} interval {range_text}). "
+        )
+    text = f"The dimension explains {format_share(float(np.median(share[clear])))} of the variance over prompts "
+    if clear.all():
+        return f"{text}(median over models). "
+    n_clear = int(clear.sum())
+    text += f"(median of {n_clear:,} models)" if n_clear > 1 else f"of {shares.effects.models[int(np.argmax(clear))]}"
+    if n_unclear := int(np.sum(~clear & ~is_noise)):
+        text += f"; for {n_unclear:,} of {len(share):,} models there are too few variants to tell"
+    if n_noise := int(is_noise.sum()):
+        text += f"; for {n_noise:,} of {len(share):,} models the prompts differ by no more than the noise of the scores"
+    return f"{text}. "
+
+
+def describe_shares(shares: DimensionShares) -> str:
+    """Describe which dimensions have an effect, and what the columns of their table mean."""
+    significant = shares.p_holm < 1 - shares.level
+    unclear = shares.unclear & ~significant
+    if not np.any(~np.isnan(shares.p_value)):
+        return "The variants are too few to test any dimension."
+    if len(shares.effects.models) == 1:
+        names = [name for name, is_sure in zip(shares.dimensions, significant[0], strict=True) if is_sure]
+        text = f"{join_names(names)} {'has' if len(names) == 1 else 'have'} an effect" if names else _NO_EFFECT
+        text += f" (quasi F test, adjusted for all dimensions by Holm, at {format_level(shares.level)}). "
+        if names := [name for name, is_unclear in zip(shares.dimensions, unclear[0], strict=True) if is_unclear]:
+            text += f"For {join_names(names)} there are too few variants to tell. "
+    else:
+        counts = {
+            name: int(count) for name, count in zip(shares.dimensions, significant.sum(axis=0), strict=True) if count
+        }
+        texts = [f"{name} has an effect for {format_count(count, 'model')}" for name, count in counts.items()]
+        text = join_names(texts, most=len(texts)) if texts else _NO_EFFECT
+        text += f" (quasi F test, adjusted for the dimensions of a model by Holm, at {format_level(shares.level)}). "
+        if n_unclear := int(unclear.sum()):
+            text += f"For {n_unclear:,} of {significant.size:,} rows there are too few variants to tell. "
+    return text + (
+        "Share: of the variance over prompts, without the noise of questions and generations, what the values of the "
+        "dimension explain by themselves; –: too few variants to tell, or prompts that differ by no more than this "
+        "noise. Detectable: the share that this test finds with a probability of 80%."
+    )
+
+
+#: Said where no dimension is significant.
+_NO_EFFECT = "No dimension has a significant effect"

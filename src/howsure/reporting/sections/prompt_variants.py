@@ -3,175 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from howsure.reporting.charts.chart_elements import MAX_SERIES
-from howsure.reporting.charts.prompt_variants import (
-    draw_convergence,
-    draw_spread,
-    draw_unparsed,
-    draw_unparsed_values,
+from howsure.reporting.charts import (
+    BLUE,
+    GREY,
+    Chart,
+    Layer,
+    PlotData,
+    across,
+    columns_of,
+    down_names,
+    draw,
+    finish_chart,
+    finish_panels,
+    number,
+    repeat_names,
+    series_looks,
+    tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import format_level, format_number, format_share
+from howsure.reporting.formatting import format_count, format_level, format_number, format_share, join_names
+from howsure.reporting.prompt_analysis import MAX_TESTED_MODELS, PromptAnalysis
 from howsure.reporting.sections.heatmap import MAX_MARKS
-from howsure.reporting.sections.score_table import pick_spaced
-from howsure.reporting.sentences.prompt_variants import (
-    describe_concordance,
-    describe_consistency,
-    describe_convergence,
-    describe_omitted_models,
-    describe_rank_flips,
-    describe_sample_sizes,
-    describe_spread,
-    find_neediest_model,
-    format_prompts,
-    format_prompts_interval,
-    format_share_interval,
-)
-from howsure.reporting.sentences.unparsed_answers import describe_parser_effect, describe_unparsed_values
-from howsure.stats.core.cells import Cells, IntArray
-from howsure.stats.core.claims import MOMENTS, Moment
+from howsure.reporting.sections.unparsed_answers import build_unparsed_figures
+from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.prompts import (
-    Concordance,
-    DimensionShares,
-    Effects,
-    PromptConsistency,
-    RankFlips,
-    SampleSize,
-    UnparsedEffect,
-    VariantAnswers,
-    VariantSummary,
-    estimate_concordance,
-    estimate_prompt_consistency,
-    estimate_rank_flips,
-    estimate_unparsed_effect,
-    estimate_variant_shares,
-    list_drawn_values,
-    summarize_variants,
-)
+from howsure.stats.prompts import Concordance, PromptConsistency, RankFlips, UnparsedEffect, VariantSummary
 
-#: Models in a figure, and models whose pairs are tested for rank flips, at most.
-_MAX_MODELS = 60
-
-#: Pairs with a row in the table of rank flips, and values with a row in the figure of unparsed answers, at most.
-_MAX_PAIRS, _MAX_VALUES = 12, 40
-
-
-@dataclass(frozen=True, eq=False)
-class PromptAnalysis:
-    """Results over the prompt variants of one benchmark, each computed when it is first used.
-
-    Attributes
-    ----------
-    cube
-        Cells by prompt variant.
-    unparsed
-        Counts of answers that could not be parsed, in the shape of the cube; None where they are not recorded.
-    order
-        Models of the cube in the order of the page.
-    level, epsilon, delta
-        See `ReportOptions`.
-    answers
-        Counts of the answers under each variant; None where no answers are kept.
-    """
-
-    cube: Cube
-    unparsed: IntArray | None
-    order: tuple[str, ...]
-    level: float
-    epsilon: float
-    delta: float
-    answers: VariantAnswers | None = None
-
-    @cached_property
-    def summary(self) -> VariantSummary:
-        """Moments over prompts, variance components and n* of each model."""
-        return summarize_variants(self.cube, level=self.level, epsilon=self.epsilon, delta=self.delta)
-
-    def build_prompt_cells(self) -> Cells:
-        """Return the scores of whole benchmarks as cells with a prompt in the place of a question."""
-        scores = self.summary.moments.scores
-        total = np.nan_to_num(scores)
-        names = tuple(self.cube.drawn.variants)
-        return Cells(self.cube.benchmark, self.cube.models, names, (~np.isnan(scores)).astype(int), total, total**2)
-
-    @cached_property
-    def shares(self) -> DimensionShares:
-        """Share of the variance over prompts of each dimension, over the variants that have a value on each."""
-        return estimate_variant_shares(self.summary, level=self.level)
-
-    @property
-    def effects(self) -> Effects:
-        """Main effects of the values of each dimension, over the same variants."""
-        return self.shares.effects
-
-    @property
-    def estimated_dimensions(self) -> list[str]:
-        """Dimensions with at least two estimated effects, the one that explains most variance first."""
-        effects, variance = self.effects, self.shares.variance
-        available = np.any(~np.isnan(effects.effect), axis=0)
-        explained = {
-            name: float(np.nan_to_num(variance[:, d]).mean())
-            for d, name in enumerate(self.shares.dimensions)
-            if available[[dimension == name for dimension in effects.dimensions]].sum() > 1
-        }
-        return sorted(explained, key=lambda name: -explained[name])
-
-    def list_missing_dimensions(self) -> Iterator[tuple[Sequence[str], str]]:
-        """Yield groups of dimensions without estimated effects, each with the reason."""
-        effects = self.effects
-        for name, reason in effects.left_out.items():
-            yield [name], reason
-        confounded = [name for name in dict.fromkeys(effects.dimensions) if name not in self.estimated_dimensions]
-        if confounded:
-            n = len(list_drawn_values(self.cube)[0])
-            yield (
-                confounded,
-                f"their values cannot be separated from those of other dimensions in {n:,} variants: draw more",
-            )
-
-    @cached_property
-    def rank_flips(self) -> RankFlips:
-        """Rank flips of all pairs of the first models, in the order of the cube, as the command `variants` has them."""
-        first = set(self.order[:_MAX_MODELS])
-        cube = self.cube.select([model for model in self.cube.models if model in first])
-        return estimate_rank_flips(cube, level=self.level, rng=0)
-
-    @cached_property
-    def concordance(self) -> Concordance:
-        """Kendall's W of the order of all models under the drawn prompts."""
-        return estimate_concordance(
-            self.cube.benchmark, self.cube.models, self.summary.moments.scores, level=self.level
-        )
-
-    @cached_property
-    def consistency(self) -> PromptConsistency | None:
-        """How often two drawn prompts give the same answer; None where no answers are kept."""
-        return None if self.answers is None else estimate_prompt_consistency(self.answers, level=self.level)
-
-    @cached_property
-    def unparsed_effect(self) -> UnparsedEffect | None:
-        """Effect of unparsed answers on the spread over prompts; None where they are not recorded."""
-        if self.unparsed is None:
-            return None
-        return estimate_unparsed_effect(self.cube, self.unparsed, summary=self.summary, level=self.level)
-
-    @property
-    def scored_models(self) -> list[str]:
-        """Models with a score under at least two variants, best first; none where variants are nested."""
-        has_several = np.sum(~np.isnan(self.summary.moments.scores), axis=1) > 1
-        return [model for model in self.order if has_several[self.cube.index(model)]]
-
-    def pick_models(self, count: int) -> list[str]:
-        """Return at most `count` of the scored models, spread over their order."""
-        return pick_spaced(self.scored_models, count)
+#: Pairs with a row in the table of rank flips, at most.
+_MAX_PAIRS = 12
 
 
 def build_spread_section(
@@ -217,18 +82,16 @@ def build_spread_items(prompts: PromptAnalysis, builder: ElementBuilder) -> Iter
         return
     effect, n_variants = prompts.unparsed_effect, len(prompts.cube.drawn.variants)
     builder.add_table("variants", _tabulate_variants(prompts))
-    models = scored[: min(_MAX_MODELS, max(MAX_MARKS // n_variants, 1))]
+    models = scored[: min(MAX_TESTED_MODELS, max(MAX_MARKS // n_variants, 1))]
     yield builder.build_figure(
         "spread",
-        "How far does the score depend on the prompt?",
         describe_spread(prompts.summary, len(models) + len(prompts.cube.models) - len(scored), effect),
         draw_spread(prompts.summary, models),
-        kind="Box plots with points, one row for each model and a point for each prompt",
         table="variants",
         marks=len(models) * n_variants,
     )
     if effect is not None and effect.counts.any():
-        yield from _build_unparsed_figures(prompts, effect, builder)
+        yield from build_unparsed_figures(prompts, effect, builder)
     if prompts.consistency is not None and np.any(~np.isnan(prompts.consistency.rate)):
         yield _build_consistency_table(prompts, prompts.consistency, builder)
     if len(scored) > 1:
@@ -254,38 +117,6 @@ def _tabulate_variants(prompts: PromptAnalysis) -> Columns:
     return columns
 
 
-def _build_unparsed_figures(
-    prompts: PromptAnalysis, effect: UnparsedEffect, builder: ElementBuilder
-) -> Iterator[Figure]:
-    """Yield the figures of unparsed answers by prompt and by value of a dimension."""
-    cube, models = prompts.cube, prompts.pick_models(MAX_SERIES)
-    worst = cube.models[int(np.nanargmax(np.nan_to_num(effect.share).max(axis=1)))]
-    if worst not in models:
-        models = [*models[:-1], worst]
-    yield builder.build_figure(
-        "unparsed",
-        "Is it the prompt, or the parser?",
-        describe_parser_effect(effect) + describe_omitted_models(len(models), len(cube.models)),
-        draw_unparsed(effect, models),
-        kind="Scatter plot, a point for each model and prompt",
-        table="variants",
-        marks=len(models) * len(cube.variants),
-    )
-    values = effect.values
-    if np.any(values.pooled > 0):
-        builder.add_table("unparsed-values", values.columns())
-        order = values.order[:_MAX_VALUES]
-        yield builder.build_figure(
-            "unparsed-values",
-            "With which values can answers not be read?",
-            describe_unparsed_values(effect, len(order)),
-            draw_unparsed_values(values, order),
-            kind="Points, one row for each value of a dimension",
-            table="unparsed-values",
-            marks=len(order) * (len(values.models) + 1),
-        )
-
-
 def _build_consistency_table(
     prompts: PromptAnalysis, consistency: PromptConsistency, builder: ElementBuilder
 ) -> TextTable:
@@ -293,7 +124,7 @@ def _build_consistency_table(
     builder.add_table("consistency", consistency.columns())
     between = consistency.interval()
     answered = [model for model in prompts.order if model in consistency.models]
-    rows_of = [consistency.models.index(model) for model in answered[:_MAX_MODELS]]
+    rows_of = [consistency.models.index(model) for model in answered[:MAX_TESTED_MODELS]]
     rows = {
         "Model": [consistency.models[i] for i in rows_of],
         "Questions": [f"{int(consistency.n_questions[i]):,}" for i in rows_of],
@@ -339,64 +170,232 @@ def _build_rank_flip_table(prompts: PromptAnalysis, builder: ElementBuilder) -> 
     )
 
 
-def build_sample_size_section(prompts: PromptAnalysis | None, builder: ElementBuilder) -> Section:
-    """Build the section on the number of prompts that is needed."""
-    items = [] if prompts is None else list(build_sample_size_items(prompts, builder))
-    lead = (
-        "A sample of prompts is enough when the mean and the variance of the score over it are within ε of what "
-        "they are over all, with probability 1 − δ."
+#: Kinds of points in the legend of `draw_spread`.
+_MARKS = ("one prompt", "default prompt")
+
+#: Quantiles of a box.
+_BOX = {"min": 0.0, "low": 0.25, "median": 0.5, "high": 0.75, "max": 1.0}
+
+
+def _draw_boxes(data: PlotData | None, colour: str, opacity: float, size: float, **shared: Any) -> list[Layer]:
+    """Return boxes from quartile to quartile with the median, on a line from the lowest to the highest score."""
+    line = {name: one for name, one in shared.items() if name != "tooltip"}
+    scale = {"zero": False, "nice": False, "padding": 8}
+    title = "Score under one prompt"
+    tick = {"color": colour, "thickness": 3, "size": size}
+    return [
+        draw(data, "rule", {"color": GREY}, x=across("min", title, scale=scale), x2="max", **line),
+        draw(data, "bar", {"color": colour, "opacity": opacity, "size": size}, x=across("low"), x2="high", **shared),
+        draw(data, "tick", tick, x=across("median"), **shared),
+    ]
+
+
+def draw_spread(summary: VariantSummary, order: Sequence[str]) -> Chart:
+    """Draw the score of each model under each variant: points, a box from quartile to quartile, and the default."""
+    moments, variants = summary.moments, summary.cube.drawn.variants
+    at = [moments.models.index(model) for model in order]
+    scores, (M, S) = moments.scores[at].ravel(), moments.scores[at].shape
+    available, has_default = ~np.isnan(scores), bool(np.any(~np.isnan(moments.default[at])))
+    looks = series_looks("part", _MARKS) if has_default else {"color": {"value": BLUE}, "shape": {"value": "circle"}}
+    points = columns_of(
+        model=repeat_names(order, S)[available],
+        variant=np.tile(np.array(variants, dtype=object), M)[available],
+        score=scores[available],
+        # Multiples of the golden ratio keep the points separate without random numbers.
+        height=np.tile((np.arange(S) * 0.6180339887) % 1 - 0.5, M)[available],
+        part=[_MARKS[0]] * int(available.sum()),
     )
-    return Section("enough-part", "How many prompts are enough", "How many prompts", lead, tuple(items))
-
-
-def _format_n_star(sizes: SampleSize, model: int, moment: Moment) -> str:
-    """Return n* of a model, or why there is none."""
-    j = MOMENTS.index(moment)
-    n = float(sizes.n_star[model, j])
-    if np.isnan(n):
-        return format_prompts(n)
-    if moment == "variance" and sizes.exceeds_variance[model]:
-        return "ε too large"
-    return format_prompts(n) if sizes.reached[model, j] else "not reached"
-
-
-def build_sample_size_items(prompts: PromptAnalysis, builder: ElementBuilder) -> Iterator[Figure | TextTable]:
-    """Yield the convergence of the mean and the variance over prompts, and the table of n*."""
-    if not prompts.scored_models:
-        return
-    sizes = prompts.summary.sample_size
-    for moment in MOMENTS:
-        models, neediest = prompts.pick_models(MAX_SERIES), find_neediest_model(sizes, moment)
-        if neediest is not None and neediest not in models:
-            models = [*models[:-1], neediest]
-        yield builder.build_figure(
-            f"convergence-{moment}",
-            f"How many prompts until the {moment} is near that over all?",
-            describe_convergence(sizes, moment, len(models)),
-            draw_convergence(sizes, moment, models),
-            kind="Curves that fall to 0, one for each model, with a line at epsilon",
-            marks=len(prompts.cube.drawn.variants) * len(models),
-        )
-    builder.add_table("enough", sizes.columns())
-    low, high = sizes.space_limits(prompts.level)
-    rows_of = [sizes.models.index(model) for model in prompts.scored_models[:_MAX_MODELS]]
-    rows = {
-        "Model": [sizes.models[i] for i in rows_of],
-        "Prompts": [f"{int(sizes.n_variants[i]):,}" for i in rows_of],
+    quantiles = {name: moments.quantile(q)[at] for name, q in _BOX.items()}
+    box = columns_of(model=list(order), **quantiles, default=moments.default[at], part=[_MARKS[1]] * M, height=[0] * M)
+    band = 40 if M <= 12 else 26
+    place: dict[str, Any] = {
+        "y": down_names("model", order),
+        "yOffset": number("height", scale={"domain": [-0.8, 0.8]}),
     }
-    for j, moment in enumerate(MOMENTS):
-        # as the command `variants` prints it
-        rows[f"n*, {moment}"] = [_format_n_star(sizes, i, moment) for i in rows_of]
-        rows[f"Space, {moment}"] = [
-            format_prompts_interval(sizes.n_star_space[i, j], low[i, j], high[i, j]) for i in rows_of
-        ]
-        rows[f"Noise-free, {moment}"] = [
-            format_prompts_interval(
-                sizes.n_star_space_corrected[i, j], sizes.corrected_low[i, j], sizes.corrected_high[i, j]
-            )
-            for i in rows_of
-        ]
-    caption = describe_sample_sizes(sizes, prompts.level)
-    yield builder.build_text_table(
-        "enough", "How many prompts are enough?", caption, rows, text_columns=1, table="enough"
+    tips = tooltips(model="Model", min="Lowest", low="Lower quartile", median="Median", high="Upper quartile")
+    tips += tooltips(max="Highest", default="Default prompt")
+    layers = [
+        *_draw_boxes(box, GREY, 0.35, 0.55 * band, tooltip=tips, **place),
+        draw(
+            points,
+            "point",
+            {"size": 22, "filled": True, "opacity": 0.75},
+            x=across("score"),
+            tooltip=tooltips(model="Model", variant="Variant", score="Score"),
+            **looks,
+            **place,
+        ),
+    ]
+    if has_default:
+        mark = {"filled": True, "size": 130, "opacity": 1}
+        layers.append(draw(box, "point", mark, x=across("default"), tooltip=tips, **looks, **place))
+    return finish_chart(*layers, height=band * M, legend=_MARKS if has_default else ())
+
+
+def draw_spreads(summaries: Sequence[VariantSummary], order: Sequence[str]) -> Chart:
+    """Draw a box of the scores over the variants for each benchmark and model, a row of boxes per benchmark."""
+    rows = [
+        (place, summary, model)
+        for place, summary in enumerate(summaries)
+        for model in order
+        if model in summary.moments.models and not np.isnan(summary.moments.scores[summary.cube.index(model)]).all()
+    ]
+    data = columns_of(
+        benchmark=[summary.cube.benchmark for _, summary, _ in rows],
+        model=[model for *_, model in rows],
+        place=[place for place, *_ in rows],
+        **{
+            name: [float(summary.moments.quantile(q)[summary.cube.index(model)]) for _, summary, model in rows]
+            for name, q in _BOX.items()
+        },
     )
+    tips = tooltips(benchmark="Benchmark", model="Model", min="Lowest", low="Lower quartile", median="Median")
+    tips += tooltips(high="Upper quartile", max="Highest")
+    layers = _draw_boxes(None, BLUE, 0.4, 12, y=down_names("model", order), tooltip=tips)
+    height = 20 * max(len(order), 1)
+    return finish_panels(*layers, data=data, height=height, field="benchmark", own_scales=False)
+
+
+#: Differences of scores that are rounding.
+_ROUNDING = 1e-12
+
+
+def describe_spread(summary: VariantSummary, n_drawn: int, unread: UnparsedEffect | None) -> str:
+    """Describe how far the score depends on the prompt."""
+    m, S = summary.moments, summary.moments.scores.shape[1]
+    low, high = m.quantile(0), m.quantile(1)
+    range_of = np.where(high - low > _ROUNDING, high - low, 0 * (high - low))  # NaN stays
+    most = int(np.nanargmax(range_of))
+    sd = np.sqrt(np.where(m.variance > _ROUNDING**2, m.variance, 0))
+    places = choose_decimals(sd)
+    text = f"Over {format_count(int(np.sum(~np.isnan(m.scores[most]))), 'prompt')} the score of "
+    if range_of[most] > 0:
+        text += (
+            f"{m.models[most]} goes from {format_number(float(low[most]), places)} to "
+            f"{format_number(float(high[most]), places)}{compare_with_others(range_of, most, 'the widest range')}; "
+            "a range grows with the number of prompts. "
+        )
+    else:
+        text += f"{'every model' if len(m.models) > 1 else m.models[most]} is the same under each of them. "
+    true = np.sqrt(np.maximum(m.corrected, 0))
+    true = true[~np.isnan(true)]
+    if len(true):
+        text += (
+            f"The standard deviation over prompts, without the noise of sampling, is "
+            f"{format_number(float(np.median(true)), choose_decimals(true))}"
+            f"{' (median over models)' if len(m.models) > 1 else ''}. "
+        )
+    elif np.any(summary.components.fit.questions > 1):
+        text += "How much of this is the noise of sampling is not known from one generation per question and prompt. "
+    count = np.sum(~np.isnan(m.scores), axis=1)
+    if (available := ~np.isnan(m.default) & (count > 0)).any():
+        below = np.sum(m.scores < m.default[:, None], axis=1)[available]
+        text += "The default prompt (diamond), which was chosen and not drawn, scores higher than "
+        if len(below) == 1:
+            text += f"{int(below[0])} of the {int(count[available][0])} that were drawn. "
+        else:
+            better = int(np.sum(below > count[available] / 2))
+            text += f"half of those that were drawn for {better:,} of {format_count(len(below), 'model')}. "
+    if unread is not None and not unread.counts.any():
+        text += "Every answer could be read: none of this spread is the parser's. "
+    text += "Boxes go from quartile to quartile, with the median; lines to the extremes."
+    if n_drawn < len(m.models):
+        text += f" Drawn for the first {n_drawn} of {len(m.models):,} models; the numbers are over all."
+    return text if S > 1 else ""
+
+
+def compare_with_others(values: FloatArray, most: int, what: str) -> str:
+    """Return ", WHAT of all models" of the largest value, or that others share it; empty for a single model."""
+    available = values[~np.isnan(values)]
+    if len(available) < 2:
+        return ""
+    n_equal = int(np.sum(np.abs(available - values[most]) <= _ROUNDING * max(1.0, abs(float(values[most])))))
+    if n_equal == len(available):
+        return ", as of every model"
+    shared = f", with {format_count(n_equal - 1, 'other model')}" if n_equal > 1 else ""
+    return f", {what} of all models{shared}"
+
+
+def describe_rank_flips(flips: RankFlips, n_rows: int) -> str:
+    """Describe how often the prompt decides which of two models scores higher."""
+    n_pairs = len(flips.difference)
+    n_flipped = int(np.sum(flips.swapped > 0))
+    n_sure = int(np.sum(flips.columns()["p_swap_holm"] < 1 - flips.level))
+    if n_pairs == 1:
+        both = f"{flips.models_a[0]} and {flips.models_b[0]}"
+        many = format_count(int(flips.n_variants[0]), "prompt")
+        text = f"{both} are in the other order under {format_share(float(flips.swapped[0]))} of the {many}"
+        text += " (a tie counts half)" if flips.swapped[0] > 0 else ""
+        if not np.isnan(flips.swapped_by_noise[0]):
+            text += f"; the noise alone would do so under {format_share(float(flips.swapped_by_noise[0]))}"
+        text += ". "
+    else:
+        text = (
+            f"The order of {n_flipped:,} of {format_count(n_pairs, 'pair')} flips, or is a tie, under at least one "
+            "prompt. "
+            if n_flipped
+            else f"No prompt flips the order of any of the {format_count(n_pairs, 'pair')}. "
+        )
+    if np.any(~np.isnan(flips.swapped_by_noise)):
+        text += (
+            f"Noise flips orders, too: a true flip is sure for {format_count(n_sure, 'pair') if n_sure else 'none'} "
+            f"(test of Gail and Simon, adjusted for all pairs by Holm, at {format_level(flips.level)}). "
+            if n_pairs > 1
+            else f"A true flip under some prompt is {'sure' if n_sure else 'not sure'} at {format_level(flips.level)} "
+            "(test of Gail and Simon). "
+        )
+        text += (
+            "True: the share of the space's prompts, noise of questions and generations taken out, with its "
+            "interval; for effects of the prompt that are normal."
+        )
+    else:
+        text += (
+            "The noise of one prompt's score is unknown here, so true flips and flips by chance cannot be separated."
+        )
+    return text + (f" The {n_rows} closest of {n_pairs:,} pairs; the download has all." if n_rows < n_pairs else "")
+
+
+def describe_concordance(concordance: Concordance) -> str:
+    """Describe how far the prompts agree on the order of more than two models."""
+    w, M = concordance.kendall_w, len(concordance.models)
+    if np.isnan(w) or M < 3:
+        return ""
+    between = concordance.interval()
+    low, high = float(between.low[0]), float(between.high[0])
+    interval = "" if np.isnan(low) else f", {format_level(between.level)} interval {low:.2f} to {high:.2f}"
+    return (
+        f" Over all {M:,} models Kendall's W is {w:.2f} (1: every prompt gives the same order{interval}); the mean "
+        f"rank correlation of two prompts is {format_number(concordance.mean_correlation, 2)}."
+    )
+
+
+def describe_consistency(consistency: PromptConsistency) -> str:
+    """Describe how often two prompts give the same answer to a question, and what the columns of the table mean."""
+    rate = consistency.rate
+    available = np.flatnonzero(~np.isnan(rate))
+
+    def name_rate(value: float) -> str:
+        names = [consistency.models[i] for i in available if abs(rate[i] - value) <= _ROUNDING]
+        return f"{join_names(names)} in {format_share(value)} of the cases"
+
+    highest, lowest = float(rate[available].max()), float(rate[available].min())
+    text = "Under two prompts the same question is answered alike by "
+    if len(available) == 1:
+        text += name_rate(highest)
+    elif highest - lowest <= _ROUNDING:
+        unknown = " that has answers under two" if len(available) < len(rate) else ""
+        text += f"every model{unknown} in {format_share(highest)} of the cases"
+    else:
+        text += f"{name_rate(highest)} (the most) and by {name_rate(lowest)} (the least)"
+    text += "; the interval is for new questions and new prompts. "
+    if np.all(np.isnan(consistency.same_prompt)):
+        text += "Same prompt: unknown, because each prompt has one generation per question. "
+    else:
+        text += "Same prompt: the same for two generations under one prompt, which is what sampling alone changes. "
+    text += "All alike: questions with one answer under all prompts. "
+    return text + "An answer that could not be parsed is equal to no other."
+
+
+def format_share_interval(low: float, high: float) -> str:
+    """Format the limits of a share; an en dash if they are unknown."""
+    return "–" if np.isnan(low + high) else f"{format_share(low)} to {format_share(high)}"

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
-from howsure.reporting.charts.chart_elements import (
+from howsure.reporting.charts import (
     BLUE,
     GREY,
     MAX_SERIES,
     ORANGE,
     Chart,
-    chart_of_columns,
+    across,
+    columns_of,
     count_axis,
-    facet_by_model,
+    dodge,
+    down_names,
+    draw,
     finish_chart,
+    finish_panels,
+    number,
     scale_without_zero,
-    series_channels,
+    series_looks,
     tooltips,
-    x_channel,
-    y_names,
+    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.formatting import format_count, format_level, format_number, format_p_value, join_names
@@ -32,7 +36,7 @@ from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.multiplicity import holm
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.repeats import DailyScores, Repeats, compare_days, repeats
+from howsure.stats.repeats import DailyScores, Repeats, RunWidths, compare_days, repeats
 
 #: Models with a row in the figure and in the table, at most.
 _MAX_ROWS = 20
@@ -118,10 +122,8 @@ def _build_items(
     some = f" Drawn for {len(series)} of {len(models):,} models." if len(series) < len(models) else ""
     drift = builder.build_figure(
         "drift",
-        "Do scores drift from run to run?",
         describe_drift(result) + some,
         draw_drift(result, series),
-        kind="Lines of scores over the runs in their order",
         table="runs",
         marks=2 * most_runs * len(series),
     )
@@ -131,22 +133,15 @@ def _build_items(
         drawn = pick_spaced(dated, MAX_SERIES)
         more = f" Drawn for {len(drawn)} of {len(dated):,} models." if len(drawn) < len(dated) else ""
         by_day = builder.build_figure(
-            "days",
-            "Do scores change from day to day?",
-            describe_days(daily, models) + more,
-            draw_days(daily, drawn),
-            kind="Points with intervals over the days of the runs, a row for each model, with a band for a further day",
-            marks=5 * len(daily.days) * len(drawn),
+            "days", describe_days(daily, models) + more, draw_days(daily, drawn), marks=5 * len(daily.days) * len(drawn)
         )
         # Where each day of all models has one run, days are the runs in their order.
         figures = [by_day] if len(dated) == len(models) and daily.n_runs.max() == 1 else [drift, by_day]
     return [
         builder.build_figure(
             "runs",
-            "How lucky can a single run be?",
             describe_runs(result, models) + first,
             draw_runs(result, rows),
-            kind="Dots for the runs over bars for the next run, one row per model",
             table="runs",
             marks=(most_runs + 2) * len(rows),
         ),
@@ -347,10 +342,7 @@ def draw_runs(result: Repeats, order: Sequence[str]) -> Chart:
     width = float(np.nanmax(drawn_values, initial=0) - np.nanmin(drawn_values, initial=1)) or 1.0
     ends = np.array([result.worst, result.best])[:, at][:, model]
     kind = np.select([means == ends[1], means == ends[0]], ["best", "worst"], "run")
-    kind = np.where(ends[0] == ends[1], "run", kind).astype(object)
-    names = np.array(order, dtype=object)
-    y = y_names("model", order)
-    band = chart_of_columns(
+    band = columns_of(
         model=order,
         low=between.low[at],
         high=between.high[at],
@@ -358,52 +350,33 @@ def draw_runs(result: Repeats, order: Sequence[str]) -> Chart:
         sd=result.sd[at],
         n_runs=result.n_runs[at],
     )
-    tips = tooltips(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
-    title = "Score of a run"
-    scale = alt.Scale(zero=False)
-    bars = band.mark_bar(size=26, color=BLUE, opacity=0.22).encode(
-        x=x_channel("low", title, scale=scale), x2=alt.X2(field="high"), y=y, tooltip=tips
-    )
-    middle = band.mark_tick(color=BLUE, thickness=2, size=26).encode(
-        x=x_channel("mean", title, scale=scale), y=y, tooltip=tips
-    )
-    dots = chart_of_columns(
-        model=names[model],
+    dots = columns_of(
+        model=np.array(order, dtype=object)[model],
         run=np.array(result.runs.runs, dtype=object)[run],
         mean=means,
-        kind=kind,
+        kind=np.where(ends[0] == ends[1], "run", kind).tolist(),
         place=_stacked(means / width, model),
     )
-    points = dots.mark_point(filled=True, size=46, opacity=0.95).encode(
-        x=x_channel("mean", title, scale=scale),
-        y=y,
-        yOffset=alt.YOffset(
-            field="place",
-            type="ordinal",
-            scale=alt.Scale(domain=list(range(_STACK)), paddingOuter=0.3),
+    y, scale = down_names("model", order), {"zero": False}
+    low, mean = (across(field, "Score of a run", scale=scale) for field in ("low", "mean"))
+    tips = tooltips(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
+    looks = word("kind", _KINDS, color=(BLUE, ORANGE, ORANGE), shape=("circle", "triangle-right", "triangle-left"))
+    return finish_chart(
+        draw(band, "bar", {"size": 26, "color": BLUE, "opacity": 0.22}, x=low, x2="high", y=y, tooltip=tips),
+        draw(band, "tick", {"color": BLUE, "thickness": 2, "size": 26}, x=mean, y=y, tooltip=tips),
+        draw(
+            dots,
+            "point",
+            {"filled": True, "size": 46, "opacity": 0.95},
+            x=mean,
+            y=y,
+            yOffset=dodge(_STACK, paddingOuter=0.3),
+            tooltip=tooltips(model="Model", run="Run", kind="Which", mean="Score"),
+            **looks,
         ),
-        color=alt.Color(
-            field="kind",
-            type="nominal",
-            title=None,
-            scale=alt.Scale(domain=list(_KINDS), range=[BLUE, ORANGE, ORANGE]),
-            legend=alt.Legend(orient="top"),
-        ),
-        shape=alt.Shape(
-            field="kind",
-            type="nominal",
-            title=None,
-            scale=alt.Scale(domain=list(_KINDS), range=["circle", "triangle-right", "triangle-left"]),
-            legend=alt.Legend(orient="top"),
-        ),
-        tooltip=[
-            *tooltips(model="Model"),
-            alt.Tooltip(field="run", type="nominal", title="Run"),
-            alt.Tooltip(field="kind", type="nominal", title="Which"),
-            *tooltips(mean="Score"),
-        ],
+        height=34 * len(order),
+        legend=_KINDS,
     )
-    return finish_chart(alt.layer(bars, middle, points), height=34 * len(order), legend=_KINDS)
 
 
 def _stacked(x: FloatArray, model: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -425,75 +398,98 @@ def draw_drift(result: Repeats, order: Sequence[str]) -> Chart:
     """Draw the score of each run in the order of the runs, for a few models, with the mean of each model as a rule."""
     at = [result.models.index(model) for model in order]
     model, run = np.nonzero(result.runs.n_questions[:, at].T)
-    base = chart_of_columns(
+    data = columns_of(
         model=np.array(order, dtype=object)[model],
         n=np.arange(len(model)) - np.searchsorted(model, model) + 1,  # of the model: logs have a model each
         run=np.array(result.runs.runs, dtype=object)[run],
         mean=result.runs.mean[:, at].T[model, run],
     )
-    x = x_channel("n", "Run, in the order they were made", axis=count_axis(np.arange(1, np.bincount(model).max() + 1)))
-    y = alt.Y(
-        field="mean", type="quantitative", title="Score of the run", scale=scale_without_zero(result.runs.mean[:, at])
+    axis = count_axis(np.arange(1, np.bincount(model).max() + 1))
+    place: dict[str, Any] = {
+        "x": across("n", "Run, in the order they were made", axis=axis),
+        "y": number("mean", title="Score of the run", scale=scale_without_zero(result.runs.mean[:, at])),
+    }
+    looks = series_looks("model", order)
+    rule = looks["color"] if len(order) > 1 else {"value": GREY}
+    centers = columns_of(model=order, center=result.runs.center[at])
+    tips = tooltips(model="Model", run="Run", mean="Score")
+    return finish_chart(
+        draw(centers, "rule", {"strokeWidth": 1, "strokeDash": [2, 3]}, y=number("center"), color=rule),
+        draw(data, "line", {"strokeWidth": 1.5}, color=looks["color"], **place),
+        draw(data, "point", {"filled": True, "size": 50, "opacity": 1}, tooltip=tips, **looks, **place),
+        height=260,
+        legend=order,
     )
-    tips = [*tooltips(model="Model"), alt.Tooltip(field="run", type="nominal", title="Run"), *tooltips(mean="Score")]
-    channels = series_channels("model", order)
-    lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=channels["color"])
-    points = base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, tooltip=tips, **channels)
-    centers = chart_of_columns(model=order, center=result.runs.center[at])
-    colour = channels["color"] if len(order) > 1 else alt.ColorValue(GREY)
-    rules = centers.mark_rule(strokeWidth=1, strokeDash=[2, 3]).encode(
-        y=alt.Y(field="center", type="quantitative"), color=colour
-    )
-    return finish_chart(alt.layer(rules, lines, points), height=260, legend=order)
 
 
 def draw_days(daily: DailyScores, order: Sequence[str]) -> Chart:
-    """Draw the score of each day with its interval over the band for a further day, a row for each model.
-
-    Parameters
-    ----------
-    daily
-        Result of `howsure.stats.repeats.compare_days`, with some model that can be compared.
-    order
-        Models to draw, from top to bottom.
-    """
+    """Draw the score of each day with its interval over the band for a further day, a row for each model."""
     if daily.repeats is None:
         raise InputError("no model has runs of two days and common questions", where=daily.benchmark)
     table, between = daily.columns(), daily.repeats.interval()
     place = np.array([order.index(model) if model in order else -1 for model in table["model"].tolist()])
     rows = np.flatnonzero(place >= 0)
     at = np.array([daily.models.index(model) for model in table["model"][rows].tolist()])
-    columns = {name: table[name][rows] for name in ("model", "day", "n_runs", "mean", "low", "high")}
-    columns |= {
+    data = columns_of(
+        **{name: table[name][rows] for name in ("model", "day", "n_runs", "mean", "low", "high")},
         # milliseconds since 1970: a browser would show a date without a time as the day before, west of Greenwich
-        "time": table["day"][rows].astype("datetime64[ms]").astype(np.int64),
-        "center": daily.repeats.mean[at],
-        "next_low": between.low[at],
-        "next_high": between.high[at],
-        "place": place[rows],
+        time=table["day"][rows].astype("datetime64[ms]").astype(np.int64),
+        center=daily.repeats.mean[at],
+        next_low=between.low[at],
+        next_high=between.high[at],
+        place=place[rows],
+    )
+    x = {
+        "field": "time",
+        "type": "temporal",
+        "title": "Day of the runs (UTC)",
+        "scale": {"type": "utc", "padding": 12},
+        "axis": {"format": "%d %b %y", "tickCount": 5, "labelOverlap": True},
     }
-    base = alt.Chart(chart_of_columns(**columns).data)
-    x = alt.X(
-        field="time",
-        type="temporal",
-        title="Day of the runs (UTC)",
-        scale=alt.Scale(type="utc", padding=12),
-        axis=alt.Axis(format="%d %b %y", tickCount=5, labelOverlap=True),
-    )
+    scale = {"zero": False, "padding": 6}
     low, mean, center, next_low = (
-        alt.Y(field=name, type="quantitative", title=None, scale=alt.Scale(zero=False, padding=6))
-        for name in ("low", "mean", "center", "next_low")
+        number(name, title=None, scale=scale) for name in ("low", "mean", "center", "next_low")
     )
-    tips = [
-        *tooltips(model="Model"),
-        alt.Tooltip(field="day", type="nominal", title="Day"),
-        *tooltips(
-            mean="Score", low="Low", high="High", n_runs="Runs", next_low="Next day, low", next_high="Next day, high"
-        ),
-    ]
-    band = base.mark_area(opacity=0.2, color=BLUE).encode(x=x, y=next_low, y2=alt.Y2(field="next_high"))
-    middle = base.mark_line(strokeWidth=1, strokeDash=[2, 3], color=GREY).encode(x=x, y=center)
-    bars = base.mark_rule(strokeWidth=2, color=BLUE).encode(x=x, y=low, y2=alt.Y2(field="high"), tooltip=tips)
-    points = base.mark_point(filled=True, size=60, opacity=1, color=BLUE).encode(x=x, y=mean, tooltip=tips)
-    layers = alt.layer(band, middle, bars, points).properties(width=560, height=110)
-    return finish_chart(facet_by_model(layers, columns, spacing=10).resolve_scale(y="independent"))
+    tips = tooltips(model="Model", day="Day", mean="Score", low="Low", high="High", n_runs="Runs")
+    tips += tooltips(next_low="Next day, low", next_high="Next day, high")
+    return finish_panels(
+        draw(None, "area", {"opacity": 0.2, "color": BLUE}, x=x, y=next_low, y2="next_high"),
+        draw(None, "line", {"strokeWidth": 1, "strokeDash": [2, 3], "color": GREY}, x=x, y=center),
+        draw(None, "rule", {"strokeWidth": 2, "color": BLUE}, x=x, y=low, y2="high", tooltip=tips),
+        draw(None, "point", {"filled": True, "size": 60, "opacity": 1, "color": BLUE}, x=x, y=mean, tooltip=tips),
+        data=data,
+        height=110,
+        spacing=10,
+    )
+
+
+def draw_run_widths(widths: RunWidths) -> Chart:
+    """Draw the prediction interval after 2, 3, ... runs, and the first number of runs at which it is narrow enough."""
+    table, first = widths.columns(), find_narrow_runs(widths)
+    data = columns_of(
+        **{name: table[name] for name in ("model", "n_runs", "mean", "low", "high", "width")},
+        narrow_at=np.array([first[model] or np.nan for model in table["model"].tolist()]),
+        place=[list(first).index(model) for model in table["model"].tolist()],
+    )
+    x = across("n_runs", "Runs", axis=count_axis(table["n_runs"]))
+    y = number("low", title=None, scale={"zero": False, "padding": 5})
+    tips = tooltips(n_runs="Runs", mean="Mean", low="From", high="To", width="Width")
+    dashed = {"strokeDash": [6, 4], "color": ORANGE, "strokeWidth": 2}
+    return finish_panels(
+        draw(None, "area", {"opacity": 0.35, "color": BLUE}, x=x, y=y, y2="high", tooltip=tips),
+        draw(None, "line", {"strokeWidth": 2, "color": BLUE}, x=x, y=number("mean")),
+        draw(None, "rule", dashed, x=number("narrow_at", aggregate="min")),
+        data=data,
+        height=110,
+        spacing=10,
+    )
+
+
+def find_narrow_runs(widths: RunWidths) -> dict[str, int | None]:
+    """Return after how many runs the interval of each model is first narrow enough; None if it never is."""
+    table = widths.columns()
+    first: dict[str, int | None] = dict.fromkeys(table["model"].tolist())
+    for model, n, is_narrow in zip(table["model"], table["n_runs"].tolist(), table["is_narrow"], strict=True):
+        if is_narrow and first[model] is None:
+            first[model] = n
+    return first

@@ -8,11 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from howsure.reporting.charts.scores import draw_scores
+from howsure.reporting.charts import (
+    BLUE,
+    Chart,
+    across,
+    columns_of,
+    down_names,
+    draw,
+    finish_chart,
+    scale_without_zero,
+    tooltips,
+)
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import (
     format_count,
@@ -344,10 +354,8 @@ def build_score_figure(
         return None
     return builder.build_figure(
         "score-intervals",
-        "How sure is each score?",
         describe_scores(scores, drawn, claim=claim, limits=limits),
         draw_scores(scores, drawn, limits),
-        kind="Points with intervals: score of each model",
         marks=2 * len(drawn),
         is_folded=len(drawn) > MAX_OPEN_MODELS,
     )
@@ -433,3 +441,35 @@ def build_rejected_section(
         "rejected", "What do the rejected questions change?", caption, rows, text_columns=1, table="rejected"
     )
     return Section(name, title, "Rejected", lead, (item,))
+
+
+def draw_scores(scores: Scores, order: Sequence[str], limits: tuple[FloatArray, FloatArray] | None = None) -> Chart:
+    """Draw the score of each model in `order` with its interval; a model without a score has an empty row."""
+    low, high = limits or (scores.interval().low, scores.interval().high)
+    rows = [scores.models.index(model) for model in order]
+    data = columns_of(
+        model=list(order),
+        score=scores.score[rows],
+        low=low[rows],
+        high=high[rows],
+        se=np.sqrt(scores.variance)[rows],
+        n_questions=scores.n_questions[rows],
+        n_generations=scores.n_generations[rows],
+    )
+    tips = tooltips(model="Model", score="Score", low="Low", high="High", se="Standard error", n_questions="Questions")
+    shared: dict[str, Any] = {
+        "y": down_names("model", order),
+        "tooltip": tips + tooltips(n_generations="Generations"),
+    }
+    # An axis from 0 would leave a few per cent of the width for differences that the intervals are about.
+    scale = scale_without_zero(
+        np.concatenate([data_end[rows] for data_end in (scores.score, low, high)]), nice=False, padding=8
+    )
+    axis = {"tickCount": 7, "labelBound": True}  # a number that begins beyond the axis would be cut
+    x, point = (across(field, "Score", axis=axis, scale=scale) for field in ("low", "score"))
+    mark = {"filled": True, "size": 60, "color": BLUE, "opacity": 1}
+    return finish_chart(
+        draw(data, "rule", {"color": BLUE, "strokeWidth": 2}, x=x, x2="high", **shared),
+        draw(data, "point", mark, x=point, **shared),
+        height=20 * max(len(rows), 1),
+    )

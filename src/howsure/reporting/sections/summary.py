@@ -298,3 +298,18 @@ def _describe_variants(cells: Cells, cube: Cube | None, *, has_prompt_section: b
         f"Scores are averaged over {least:,} to {int(most):,} prompt variants{own}, over the fewest for "
         f"{join_names(fewest)}: a difference of two models is then in part one of prompts{rest}"
     )
+
+
+#: Meaning of the intervals when a table contains scores of the whole benchmark.
+CLAIM_OVER_PROMPTS = "the mean score in new prompts of the same kind, on the questions at hand"
+
+
+def collect_benchmark_score_warnings(cells: Cells) -> Iterator[str]:
+    """Yield warnings about results that are scores of the whole benchmark."""
+    if silent := [model for model, row in zip(cells.models, cells.n, strict=True) if not row.any()]:
+        yield f"No score at all: {join_names(silent)}."
+    yield (
+        f"Scores are of the whole benchmark under {format_count(len(cells.variants), 'prompt')}: what other questions "
+        "would "
+        "change is not known, and in no error or interval of this page."
+    )

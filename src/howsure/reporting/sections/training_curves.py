@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 
-from howsure.reporting.charts.chart_elements import (
+from howsure.reporting.charts import (
     BLUE,
     GREY,
     ORANGE,
     Chart,
-    chart_of_columns,
+    across,
+    columns_of,
+    draw,
     finish_chart,
+    number,
     scale_without_zero,
     tooltips,
-    x_channel,
+    word,
 )
 from howsure.reporting.elements import ElementBuilder, Section
 from howsure.reporting.formatting import (
@@ -59,22 +61,18 @@ def build_training_section(cells: Cells, builder: ElementBuilder, *, level: floa
         figures.append(
             builder.build_figure(
                 f"curve-{i}",
-                TITLE if len(runs) == 1 else f"{TITLE} From {names[0]} to {names[-1]}",
                 describe_curve(result),
                 draw_curve(result),
-                kind="Points with intervals over the checkpoints in their order, joined by a line",
                 table=f"curve-{i}",
                 marks=4 * len(names),
+                figure="curve",
+                which="" if len(runs) == 1 else f" From {names[0]} to {names[-1]}",
             )
         )
     lead = "Models whose names differ in one number, behind a word such as step, are read as checkpoints of one run."
     if len(runs) > _MAX_RUNS:
         lead += f" Drawn for the first {_MAX_RUNS} of {len(runs):,} runs."
     return Section("training-part", "Checkpoints of a training run", "Checkpoints", lead, tuple(figures), ())
-
-
-#: Question that the figure answers.
-TITLE = "What changed along the training run?"
 
 
 def describe_curve(result: Curve) -> str:
@@ -154,79 +152,52 @@ def _describe_differences(result: Curve, alpha: float) -> str:
 
 
 def draw_curve(result: Curve) -> Chart:
-    """Draw the score of each checkpoint with its intervals over its position, and mark what changed.
-
-    Parameters
-    ----------
-    result
-        Result of `howsure.stats.comparisons.curve`.
-    """
+    """Draw the score of each checkpoint with its intervals over its position, and mark what changed."""
     table, alpha = result.columns(), 1 - result.level
     positions = read_positions(result.checkpoints)
     is_beyond = np.nan_to_num(table["p_change"], nan=1.0) < alpha
     kind = np.select([is_beyond & (table["change"] > 0), is_beyond & (table["change"] < 0)], _KINDS[1:], _KINDS[0])
     names = ("score", "low", "high", "low_prediction", "high_prediction", "difference", "p_holm", "change", "p_change")
-    base = chart_of_columns(
+    data = columns_of(
         model=list(result.checkpoints),
         position=positions,
-        kind=kind.astype(object),
+        kind=kind.tolist(),
         **{name: table[name] for name in names},
     )
     is_crowded = positions[0] > 0 and float(np.median(positions)) < _CROWDED * positions[-1]
     are_numbers = not np.array_equal(positions, np.arange(1.0, len(positions) + 1))
     title = "Number in the name" if are_numbers else "Checkpoints in their order"
-    x = x_channel(
-        "position",
-        f"{title} (log scale)" if is_crowded else title,
-        axis=alt.Axis(
-            tickCount=6,
-            values=positions.tolist() if len(positions) <= 6 and not is_crowded else alt.Undefined,
-            format="~s" if are_numbers else "d",
-            labelOverlap=True,
-            grid=not is_crowded,
-        ),
-        scale=alt.Scale(type="log" if is_crowded else "linear", zero=False, nice=False, padding=12),
-    )
+    few = {"values": positions.tolist()} if len(positions) <= 6 and not is_crowded else {}
+    axis = {"tickCount": 6, "format": "~s" if are_numbers else "d", "labelOverlap": True, "grid": not is_crowded, **few}
+    scale = {"type": "log" if is_crowded else "linear", "zero": False, "nice": False, "padding": 12}
+    x = across("position", f"{title} (log scale)" if is_crowded else title, axis=axis, scale=scale)
     scale = scale_without_zero(np.concatenate([table[name] for name in names[:5]]), padding=8)
     y, low, low_again, level_of_reference = (
-        alt.Y(field=name, type="quantitative", title="Score", scale=scale)
-        for name in ("score", "low", "low_prediction", "reference")
+        number(name, title="Score", scale=scale) for name in ("score", "low", "low_prediction", "reference")
     )
-    tips = [
-        *tooltips(model="Checkpoint", score="Score", low="Low", high="High"),
-        *tooltips(low_prediction="Low, asked again", high_prediction="High, asked again"),
-        *tooltips(difference="Less the reference", p_holm="p, difference (Holm)"),
-        *tooltips(change="Since the one before", p_change="p, change (Holm)"),
-    ]
-    of_reference = chart_of_columns(reference=[float(table["score"][result.reference])])
+    tips = tooltips(model="Checkpoint", score="Score", low="Low", high="High", low_prediction="Low, asked again")
+    tips += tooltips(high_prediction="High, asked again", difference="Less the reference")
+    tips += tooltips(p_holm="p, difference (Holm)", change="Since the one before", p_change="p, change (Holm)")
     has_changes = bool(is_beyond.any())
-    domain, legend = list(_KINDS), alt.Legend(orient="top") if has_changes else None
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=x,
-        y=y,
-        color=alt.Color(
-            field="kind",
-            type="nominal",
-            title=None,
-            scale=alt.Scale(domain=domain, range=[BLUE, ORANGE, ORANGE]),
-            legend=legend,
-        ),
-        shape=alt.Shape(
-            field="kind",
-            type="nominal",
-            title=None,
-            scale=alt.Scale(domain=domain, range=["circle", "triangle-up", "triangle-down"]),
-            legend=legend,
-        ),
-        tooltip=tips,
+    looks = word(
+        "kind",
+        _KINDS,
+        least=0 if has_changes else 9,
+        color=(BLUE, ORANGE, ORANGE),
+        shape=("circle", "triangle-up", "triangle-down"),
     )
-    layers = alt.layer(
-        of_reference.mark_rule(strokeWidth=1, strokeDash=[2, 3], color=GREY).encode(y=level_of_reference),
-        base.mark_line(strokeWidth=1.5, color=GREY).encode(x=x, y=y),
-        base.mark_rule(strokeWidth=1.5, color=BLUE).encode(x=x, y=low, y2=alt.Y2(field="high"), tooltip=tips),
-        base.mark_rule(strokeWidth=5, color=BLUE, opacity=0.45).encode(
-            x=x, y=low_again, y2=alt.Y2(field="high_prediction"), tooltip=tips
+    thick = {"strokeWidth": 5, "color": BLUE, "opacity": 0.45}
+    return finish_chart(
+        draw(
+            {"reference": [float(table["score"][result.reference])]},
+            "rule",
+            {"strokeWidth": 1, "strokeDash": [2, 3], "color": GREY},
+            y=level_of_reference,
         ),
-        points,
+        draw(data, "line", {"strokeWidth": 1.5, "color": GREY}, x=x, y=y),
+        draw(data, "rule", {"strokeWidth": 1.5, "color": BLUE}, x=x, y=low, y2="high", tooltip=tips),
+        draw(data, "rule", thick, x=x, y=low_again, y2="high_prediction", tooltip=tips),
+        draw(data, "point", {"filled": True, "size": 70, "opacity": 1}, x=x, y=y, tooltip=tips, **looks),
+        height=280,
+        legend=_KINDS if has_changes else (),
     )
-    return finish_chart(layers, height=280, legend=_KINDS if has_changes else ())

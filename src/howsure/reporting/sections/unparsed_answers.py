@@ -1,16 +1,116 @@
-"""Captions that separate the effect of the prompt from failures of the parser."""
+"""Answers that could not be read, by prompt: what of the spread is the effect of the prompt, and what the parser's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 
-from howsure.reporting.formatting import (
-    format_count,
-    format_share,
-    format_significant,
-    join_names,
+from howsure.reporting.charts import (
+    BLUE,
+    GREY,
+    MAX_SERIES,
+    Channel,
+    Chart,
+    across,
+    columns_of,
+    down_names,
+    draw,
+    finish_chart,
+    number,
+    repeat_names,
+    series_looks,
+    tooltips,
 )
+from howsure.reporting.elements import ElementBuilder, Figure
+from howsure.reporting.formatting import describe_drawn, format_count, format_share, format_significant, join_names
+from howsure.reporting.prompt_analysis import PromptAnalysis
+from howsure.stats.core.cells import FloatArray
 from howsure.stats.prompts import UnparsedByValue, UnparsedEffect
+
+#: Values with a row in the figure of unparsed answers, at most.
+_MAX_VALUES = 40
+
+
+def build_unparsed_figures(
+    prompts: PromptAnalysis, effect: UnparsedEffect, builder: ElementBuilder
+) -> Iterator[Figure]:
+    """Yield the figures of unparsed answers by prompt and by value of a dimension."""
+    cube, models = prompts.cube, prompts.pick_models(MAX_SERIES)
+    worst = cube.models[int(np.nanargmax(np.nan_to_num(effect.share).max(axis=1)))]
+    if worst not in models:
+        models = [*models[:-1], worst]
+    yield builder.build_figure(
+        "unparsed",
+        describe_parser_effect(effect) + describe_drawn(len(models), len(cube.models), ", spread over their order"),
+        draw_unparsed(effect, models),
+        table="variants",
+        marks=len(models) * len(cube.variants),
+    )
+    values = effect.values
+    if np.any(values.pooled > 0):
+        builder.add_table("unparsed-values", values.columns())
+        order = values.order[:_MAX_VALUES]
+        yield builder.build_figure(
+            "unparsed-values",
+            describe_unparsed_values(effect, len(order)),
+            draw_unparsed_values(values, order),
+            table="unparsed-values",
+            marks=len(order) * (len(values.models) + 1),
+        )
+
+
+def draw_unparsed(effect: UnparsedEffect, order: Sequence[str]) -> Chart:
+    """Draw the share of unparsed answers under each variant against the score under it, for a few models."""
+    at = [effect.cube.models.index(model) for model in order]
+    S = len(effect.cube.variants)
+    share, score = effect.share[at].ravel(), effect.score[at].ravel()
+    available = ~np.isnan(share) & ~np.isnan(score)
+    points = draw(
+        columns_of(
+            model=repeat_names(order, S)[available],
+            variant=np.tile(np.array(effect.cube.variants, dtype=object), len(at))[available],
+            unparsed=share[available],
+            score=score[available],
+        ),
+        "point",
+        {"filled": True, "size": 60, "opacity": 0.85},
+        x=_percentages("Unread answers under one prompt", share),
+        y=number("score", title="Score", scale={"zero": False, "padding": 8}),
+        tooltip=tooltips(model="Model", variant="Variant", unparsed="Unread share", score="Score"),
+        **series_looks("model", order),
+    )
+    return finish_chart(points, height=280, legend=order)
+
+
+def draw_unparsed_values(values: UnparsedByValue, keys: Sequence[int]) -> Chart:
+    """Draw the share of unparsed answers with each value of each dimension: all models, and a tick for each model."""
+    names, (M, at) = [values.name(i) for i in keys], (values.shares.shape[0], list(keys))
+    shared: dict[str, Any] = {
+        "x": _percentages("Unread answers with this value", values.shares[:, at]),
+        "y": down_names("value", names),
+    }
+    pooled = columns_of(value=names, unparsed=values.pooled[at], n_variants=values.n_variants[at])
+    tips = tooltips(value="Value", unparsed="Unread share", n_variants="Variants")
+    layers = [draw(pooled, "point", {"filled": True, "size": 70, "color": BLUE, "opacity": 1}, tooltip=tips, **shared)]
+    if M > 1:
+        by_model = columns_of(
+            value=repeat_names(names, M),
+            model=list(values.models) * len(names),
+            unparsed=values.shares[:, at].T.ravel(),
+        )
+        looks = {"color": GREY, "thickness": 2, "height": {"band": 0.6}}
+        tips = tooltips(value="Value", model="Model", unparsed="Unread share")
+        layers.insert(0, draw(by_model, "tick", looks, tooltip=tips, **shared))
+    return finish_chart(*layers, height=22 * len(names))
+
+
+def _percentages(title: str, shares: FloatArray) -> Channel:
+    """Return an axis of percentages that starts at 0, with space for a point there."""
+    most = max(float(np.nanmax(shares, initial=0)), 0.001)
+    axis = {"format": "~%", "tickCount": 6}
+    return across("unparsed", title, axis=axis, scale={"domain": [0, most], "nice": False, "padding": 8})
 
 
 def describe_parser_effect(effect: UnparsedEffect) -> str:

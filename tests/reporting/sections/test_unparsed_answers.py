@@ -8,7 +8,7 @@ import pytest
 from helpers.planted_prompts import STYLES, S, planted
 
 from howsure.errors import InputError
-from howsure.reporting.sentences.unparsed_answers import (
+from howsure.reporting.sections.unparsed_answers import (
     describe_parser_effect,
     describe_parser_warning,
     describe_unparsed_values,

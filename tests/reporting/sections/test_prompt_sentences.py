@@ -5,15 +5,9 @@ import pytest
 
 from howsure.reporting.formatting import format_share
 from howsure.reporting.sections.noise import describe_effects, describe_variance_components
+from howsure.reporting.sections.prompt_variants import describe_concordance, describe_rank_flips, describe_spread
+from howsure.reporting.sections.sample_sizes import describe_convergence, describe_sample_sizes, find_neediest_model
 from howsure.reporting.sections.summary import collect_warnings
-from howsure.reporting.sentences.prompt_variants import (
-    describe_concordance,
-    describe_convergence,
-    describe_rank_flips,
-    describe_sample_sizes,
-    describe_spread,
-    find_neediest_model,
-)
 from howsure.stats.core.cube import Cube
 from howsure.stats.prompts.components import estimate_components
 from howsure.stats.prompts.effects import estimate_effects
