@@ -1,4 +1,4 @@
-"""Parts of which all charts are made: columns, marks, channels, looks of series, and the settings of all figures.
+"""Parts of which all charts are made: columns, marks, channels, style of series, and the settings of all figures.
 
 A chart is a Vega-Lite specification, a plain dictionary. Each dataset is one datum whose fields are columns, flattened
 by the chart itself: an array of rows would repeat every field name in every row. Names of models and questions are
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Chart = dict[str, Any]
 Layer = dict[str, Any]
 Channel = dict[str, Any]
+Settings = dict[str, Any]
 PlotData = dict[str, list[Any]]
 
 #: Vega-Lite's version that the charts are written for.
@@ -98,7 +99,7 @@ def columns_of(**columns: Sequence[object] | NDArray[np.generic]) -> PlotData:
     return {name: round_values(values) for name, values in columns.items()}
 
 
-def round_values(values: Sequence[object] | NDArray[np.generic], digits: int = 7) -> list[Any]:
+def round_values(values: Sequence[object] | NDArray[np.generic], digits: int = 7) -> list[object]:
     """Return the values with 7 significant digits, which is exact enough for drawings and tables."""
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [(float(f"{v:.{digits}g}") if math.isfinite(v) else None) if isinstance(v, float) else v for v in listed]
@@ -110,12 +111,12 @@ def repeat_names(names: Sequence[str], times: int | Sequence[int]) -> NDArray[np
 
 
 def draw(
-    data: Mapping[str, Any] | None,
+    data: Mapping[str, object] | None,
     mark: str,
-    looks: Mapping[str, Any] | None = None,
+    style: Mapping[str, object] | None = None,
     *,
     only: tuple[str, Sequence[str]] | None = None,
-    steps: Sequence[Mapping[str, Any]] | None = None,
+    steps: Sequence[Mapping[str, object]] | None = None,
     **channels: Channel | Sequence[Channel] | str,
 ) -> Layer:
     """Return a layer: a mark for each row of the data, or of the rows whose field `only[0]` is one of `only[1]`.
@@ -123,11 +124,13 @@ def draw(
     `data` is None in a chart with panels, which holds the data of all layers; `steps` replace the flattening of the
     columns; a channel given as text is that field.
     """
-    transform: list[Mapping[str, Any]] = list(steps) if steps is not None else [{"flatten": list(data)}] if data else []
+    transform: list[Mapping[str, object]] = (
+        list(steps) if steps is not None else [{"flatten": list(data)}] if data else []
+    )
     if only:
         transform.append({"filter": {"field": only[0], "oneOf": list(only[1])}})
     encoding = {name: {"field": one} if isinstance(one, str) else one for name, one in channels.items()}
-    layer: Layer = {"mark": {"type": mark, **(looks or {})}, "encoding": encoding}
+    layer: Layer = {"mark": {"type": mark, **(style or {})}, "encoding": encoding}
     return layer | ({"data": data} if data else {}) | ({"transform": transform} if transform else {})
 
 
@@ -141,9 +144,9 @@ def across(field: str, title: str = "", **more: object) -> Channel:
     return number(field, title=title, **{"axis": {"tickCount": 7}, **more})
 
 
-def word(
-    field: str, names: Sequence[str], *, symbol: str | None = None, least: int = 2, **looks: Sequence[object]
-) -> dict[str, Any]:
+def style_values(
+    field: str, names: Sequence[str], *, symbol: str | None = None, least: int = 2, **style: Sequence[object]
+) -> Settings:
     """Return channels of a text with a look for each of its values, in one legend where there are `least` values."""
     legend = {"orient": "top", **({"symbolType": symbol} if symbol else {})} if len(names) >= least else None
     return {
@@ -154,21 +157,21 @@ def word(
             "scale": {"domain": list(names), "range": list(each[: len(names)])},
             "legend": legend,
         }
-        for channel, each in looks.items()
+        for channel, each in style.items()
     }
 
 
-def series_looks(field: str, order: Sequence[str], *, dashes: bool = False) -> dict[str, Any]:
+def style_series(field: str, order: Sequence[str], *, dashes: bool = False) -> Settings:
     """Return colour and shape (or dash) of up to five series."""
     if dashes:
-        return word(field, order, symbol="stroke", color=_COLOURS, strokeDash=_DASHES)
-    return word(field, order, color=_COLOURS, shape=_SHAPES)
+        return style_values(field, order, symbol="stroke", color=_COLOURS, strokeDash=_DASHES)
+    return style_values(field, order, color=_COLOURS, shape=_SHAPES)
 
 
-def curve_looks(field: str, colours: Mapping[str, str], *, dashed: str) -> dict[str, Any]:
+def style_curves(field: str, colours: Mapping[str, str], *, dashed: str) -> Settings:
     """Return the colour of each curve by its name and dashes for one of them, with one legend for both."""
     dashes: list[object] = [[6, 4] if name == dashed else [1, 0] for name in colours]
-    return word(field, list(colours), symbol="stroke", color=list(colours.values()), strokeDash=dashes)
+    return style_values(field, list(colours), symbol="stroke", color=list(colours.values()), strokeDash=dashes)
 
 
 def down_names(field: str, order: Sequence[str], *, inner: float = 0.25) -> Channel:
@@ -193,7 +196,7 @@ def tooltips(**titles: str) -> list[Channel]:
     ]
 
 
-def scale_without_zero(values: Sequence[float] | NDArray[np.generic], **more: object) -> dict[str, Any]:
+def scale_without_zero(values: Sequence[float] | NDArray[np.generic], **more: object) -> Settings:
     """Return the scale of an axis that need not begin at 0, around the value where all values are one.
 
     An axis from a number to itself has that number as its only tick, rounded to a whole one.
@@ -209,7 +212,7 @@ def scale_without_zero(values: Sequence[float] | NDArray[np.generic], **more: ob
     return {"zero": False, "domain": [float(f"{numbers[0] + sign * margin:.7g}") for sign in (-1, 1)], **more}
 
 
-def count_axis(numbers: Sequence[int] | NDArray[np.integer]) -> dict[str, Any]:
+def count_axis(numbers: Sequence[int] | NDArray[np.integer]) -> Settings:
     """Return the axis of whole numbers, with a tick at each where these are few.
 
     Vega puts a tick between 1 and 2, which a format of whole numbers writes as 2.

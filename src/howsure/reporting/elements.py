@@ -213,8 +213,8 @@ def name_figure(figure: str, **words: str) -> tuple[str, str]:
 
     Each brace of the two is filled with the word of its name, or with nothing.
     """
-    filled = defaultdict(str, words)
-    question, kind = (text.format_map(filled) for text in FIGURES[figure])
+    texts = defaultdict(str, words)
+    question, kind = (text.format_map(texts) for text in FIGURES[figure])
     return question, kind
 
 

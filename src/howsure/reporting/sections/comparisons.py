@@ -18,7 +18,6 @@ from howsure.reporting.charts import (
     Chart,
     across,
     columns_of,
-    curve_looks,
     down_names,
     draw,
     draw_zero,
@@ -27,9 +26,10 @@ from howsure.reporting.charts import (
     repeat_names,
     round_values,
     scale_without_zero,
-    series_looks,
+    style_curves,
+    style_series,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count, format_level, format_share, format_significant, is_or_are
@@ -331,7 +331,7 @@ def draw_forest(compared: ReferenceComparisons, order: Sequence[str], *, verdict
     title = f"Difference in score from {_short(compared.reference)}"
     # The legend names "undecided" only where it occurs.
     names = _VERDICTS if "undecided" in verdicts else _VERDICTS[:3]
-    styles = word(
+    styles = style_values(
         "verdict",
         names,
         fill=(BLUE, *["transparent"] * 3),
@@ -380,7 +380,7 @@ def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) 
         "code": code.tolist(),
     }
     cells = ["difference", "p_holm", "code"]
-    steps: list[Mapping[str, Any]] = [
+    steps: list[Mapping[str, object]] = [
         {"flatten": ["row", *cells]},
         {"flatten": ["column", *cells]},
         {"calculate": f"{json.dumps(_VERDICTS)}[datum.code]", "as": "verdict"},
@@ -420,7 +420,7 @@ def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) 
 
 
 def _dots_of_pairs(pairs: Pairs) -> dict[str, Any]:
-    """Return the looks of points, one for each pair: small and pale where there are many."""
+    """Return the style of points, one for each pair: small and pale where there are many."""
     few = len(pairs.a) < 300
     return {"size": 40 if few else 18, "color": BLUE, "opacity": 0.9 if few else 0.45}
 
@@ -455,7 +455,7 @@ def draw_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> Chart:
         names = ["Beta difficulty, shared", "independent"]
         errors = np.concatenate([expected_error(p, N), independent_error(p, N)])
         curves = columns_of(p=np.tile(p, 2), se=errors, curve=np.repeat(names, len(p)))
-        styles = curve_looks("curve", dict(zip(names, (ORANGE, GREY), strict=True)), dashed=names[1])
+        styles = style_curves("curve", dict(zip(names, (ORANGE, GREY), strict=True)), dashed=names[1])
         layers.append(draw(curves, "line", {"strokeWidth": 2}, x=across("p"), y=number("se"), **styles))
     return finish_chart(*layers, height=320)
 
@@ -487,7 +487,7 @@ def draw_pair_parts(pairs: Pairs, *, errors: float | None) -> Chart:
         x=across("score", "Mean score of the two models", scale=scale_without_zero(score)),
         y=number("se", title="Standard error of the difference", scale={"domainMin": 0}),
         tooltip=tips,
-        **series_looks("part", names),
+        **style_series("part", names),
     )
     return finish_chart(points, height=320, legend=names)
 
@@ -554,7 +554,7 @@ def draw_disagreement(pairs: Pairs, *, every: int = 1) -> Chart:
             {"strokeWidth": 2, "clip": True},
             x=across("s", scale={"domain": [0, widest], "nice": False}),
             y=number("d", title=title, scale={"domain": [0, float(highest)], "nice": False}),
-            **curve_looks("curve", dict(zip(names, (ORANGE, GREY), strict=True)), dashed=names[1]),
+            **style_curves("curve", dict(zip(names, (ORANGE, GREY), strict=True)), dashed=names[1]),
         ),
         height=320,
         legend=names,

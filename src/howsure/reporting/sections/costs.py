@@ -18,8 +18,8 @@ from howsure.reporting.charts import (
     finish_chart,
     number,
     scale_without_zero,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Section, TextTable
 from howsure.reporting.formatting import (
@@ -194,10 +194,10 @@ def draw_costs(result: CostScores, order: Sequence[str]) -> Chart:
     x = across("cost", title, axis=axis, scale=scale_without_zero(cost, type=kind, nice=False, padding=24))
     scale = scale_without_zero(np.concatenate([score, low, high]), padding=10)
     y, low_end = (number(field, title="Score", scale=scale) for field in ("score", "low"))
-    looks = word("kind", _KINDS, color=(BLUE, ORANGE), shape=("circle", "diamond"))
+    style = style_values("kind", _KINDS, color=(BLUE, ORANGE), shape=("circle", "diamond"))
     layers = [
-        draw(data, "rule", {"strokeWidth": 2}, x=x, y=low_end, y2="high", color=looks["color"], tooltip=tips),
-        draw(data, "point", {"filled": True, "size": 70, "opacity": 1}, x=x, y=y, tooltip=tips, **looks),
+        draw(data, "rule", {"strokeWidth": 2}, x=x, y=low_end, y2="high", color=style["color"], tooltip=tips),
+        draw(data, "point", {"filled": True, "size": 70, "opacity": 1}, x=x, y=y, tooltip=tips, **style),
     ]
     position = _scale_to_unit(np.log(cost) if kind == "log" else cost)
     has_name = _select_names(position, _scale_to_unit(score))

@@ -17,7 +17,7 @@ from howsure.reporting.charts import (
     draw,
     finish_chart,
     number,
-    series_looks,
+    style_series,
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
@@ -285,8 +285,8 @@ def draw_data_map(errors: LabelErrors, *, most: int = MAX_POINTS) -> Chart:
     layers = [draw(corner, "rect", {"fill": GREY, "fillOpacity": 0.14, "stroke": GREY, "strokeDash": [4, 3]}, **square)]
     if binned:
         layers.append(_draw_density(available.select(~available.suspected), p_range, low, **square))
-    mark, looks = {"filled": True, "opacity": 0.7, "cursor": "pointer"}, series_looks("part", KINDS)
-    layers.append(draw(points, "point", mark, x=x, y=y, size=size, tooltip=tips, **looks))
+    mark, style = {"filled": True, "opacity": 0.7, "cursor": "pointer"}, style_series("part", KINDS)
+    layers.append(draw(points, "point", mark, x=x, y=y, size=size, tooltip=tips, **style))
     return finish_chart(*layers, height=380, click="question")
 
 

@@ -15,13 +15,13 @@ from howsure.reporting.charts import (
     Chart,
     across,
     columns_of,
-    curve_looks,
     draw,
     finish_panels,
     number,
     repeat_names,
+    style_curves,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count, format_share, join_names
@@ -47,7 +47,7 @@ _MAX_OPEN_MODELS = 4
 _MAX_BINS = 10
 
 
-#: Concentration above which a Beta distribution looks like a point.
+#: Concentration above which a Beta distribution style like a point.
 _POINT_CONCENTRATION = 500
 
 #: Distance from 0 and 1 within which the caption counts the questions of the fitted Beta.
@@ -330,7 +330,7 @@ def draw_histograms(
     colour = dict(zip(named, _COLOURS, strict=False)) | {"": _PLAIN if named else BLUE}
     tips = tooltips(model="Model", **({"setting": "Setting"} if named else {}), p_correct="Mean score near")
     tips += tooltips(share="Share of questions", expected="Expected by the Beta")
-    fill = word("setting", settings, color=[colour[setting] for setting in settings])
+    fill = style_values("setting", settings, color=[colour[setting] for setting in settings])
     fill["color"]["legend"] = {"orient": "top", "values": named} if named else None
     x = across(
         "left",
@@ -341,8 +341,8 @@ def draw_histograms(
     y = number("share", title=None, axis={"format": "%", "tickCount": 3})
     layers = [draw(None, "bar", x=x, x2="right", y=y, y2={"datum": 0}, tooltip=tips, **fill)]
     if not np.all(np.isnan(expected)):
-        looks = {"strokeWidth": 3, "color": _EXPECTED, "opacity": 1}
-        layers.append(draw(None, "rule", looks, x=number("left"), x2="right", y=number("expected"), tooltip=tips))
+        style = {"strokeWidth": 3, "color": _EXPECTED, "opacity": 1}
+        layers.append(draw(None, "rule", style, x=number("left"), x2="right", y=number("expected"), tooltip=tips))
     # as high as it can be in each row: where nearly all questions are at 0, others would be flat
     return finish_panels(*layers, data=data, height=64, legend=named)
 
@@ -378,7 +378,7 @@ def draw_cumulative(curves: BetaCurves, density: DifficultyDensity, order: Seque
         {"strokeWidth": 2},
         x=across("p", "P(correct)", scale={"domain": [0, 1]}, axis={"tickCount": 5, "format": ".1f"}),
         y=number("share", title=None, scale={"domain": [0, 1]}, axis=axis),
-        **curve_looks("curve", dict(zip(kinds, (GREY, BLUE, ORANGE), strict=True)), dashed=_FITTED),
+        **style_curves("curve", dict(zip(kinds, (GREY, BLUE, ORANGE), strict=True)), dashed=_FITTED),
     )
     return finish_panels(lines, data=data, height=96, own_scales=False, legend=list(kinds))
 

@@ -24,9 +24,9 @@ from howsure.reporting.charts import (
     finish_panels,
     number,
     repeat_names,
-    series_looks,
+    style_series,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import format_count, format_level, format_number, format_significant
@@ -541,8 +541,8 @@ def draw_run_ranges(ranges: Convergence, new: Limits, ends: Mapping[str, int], g
         "tooltip": tooltips(part="What", k="Generations", low="From", high="To"),
     }
     names = [_ALL, _GREEDY] if any(model in greedy for model in ends) else [_ALL]
-    lines = word("part", names, symbol="stroke", least=1, stroke=(BLUE, ORANGE), strokeDash=([1, 0], [6, 4]))
-    bands = word("part", [_NEW, _AGAIN], symbol="square", fill=_BANDS)
+    lines = style_values("part", names, symbol="stroke", least=1, stroke=(BLUE, ORANGE), strokeDash=([1, 0], [6, 4]))
+    bands = style_values("part", [_NEW, _AGAIN], symbol="square", fill=_BANDS)
     return finish_panels(
         draw(None, "area", only=("part", [_NEW, _AGAIN]), y2="high", **bands, **shared),
         draw(None, "line", {"strokeWidth": 2}, only=("part", names), **lines, **shared),
@@ -588,7 +588,7 @@ def draw_standard_errors(
     """Draw the standard error of each model against generations per question, with a point at the data."""
     order = list(se)
     data = columns_of(model=repeat_names(order, len(k)), k=np.tile(k, len(order)), se=np.concatenate(list(se.values())))
-    looks = series_looks("model", order, dashes=True)
+    style = style_series("model", order, dashes=True)
     shared: dict[str, Any] = {
         "x": across(
             "k",
@@ -598,9 +598,9 @@ def draw_standard_errors(
         ),
         "y": number("se", title="Standard error of the score", scale={"domainMin": 0}),
         "tooltip": tooltips(model="Model", se="Standard error", k="Generations"),
-        "color": looks["color"],
+        "color": style["color"],
     }
-    layers = [draw(data, "line", {"strokeWidth": 2}, strokeDash=looks["strokeDash"], **shared)]
+    layers = [draw(data, "line", {"strokeWidth": 2}, strokeDash=style["strokeDash"], **shared)]
     if points_at:
         at, errors = zip(*points_at.values(), strict=True)
         points = columns_of(model=list(points_at), k=at, se=errors)
@@ -629,16 +629,16 @@ def draw_frontier(designs: Mapping[str, Sequence[StudyDesign]], unit: str, pilot
         "y": number("se", title="Standard error of the score", scale={"domainMin": 0}),
     }
     tips = tooltips(part="Designs", se="Standard error", spent=title, n_questions="Questions", n_variants="Prompts")
-    looks = series_looks("part", kinds)
+    style = style_series("part", kinds)
     run = columns_of(spent=[pilot[0]], se=[pilot[1]], text=["this run"])
     return finish_chart(
-        draw(data, "line", {"strokeWidth": 2}, color=looks["color"], **place),
+        draw(data, "line", {"strokeWidth": 2}, color=style["color"], **place),
         draw(
             data,
             "point",
             {"filled": True, "size": 45, "opacity": 1},
             tooltip=tips + tooltips(n_generations="Generations"),
-            **looks,
+            **style,
             **place,
         ),
         draw(

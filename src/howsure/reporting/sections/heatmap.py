@@ -162,7 +162,7 @@ def draw_heatmap(cells: Cells, order: Sequence[str], *, at_scores: FloatArray | 
     }
     if at_scores is not None:
         expressions |= {"bottom": f"datum.at - {half!r}", "top": f"datum.at + {half!r}"}
-    steps: list[Mapping[str, Any]] = [
+    steps: list[Mapping[str, object]] = [
         {"flatten": list(data)},
         {"calculate": "split(datum.digits, '')", "as": "digit"},
         {"calculate": f"sequence({B})", "as": "place"},

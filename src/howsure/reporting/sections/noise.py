@@ -22,9 +22,9 @@ from howsure.reporting.charts import (
     draw_zero,
     finish_chart,
     repeat_names,
-    series_looks,
+    style_series,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.formatting import (
@@ -452,7 +452,7 @@ def draw_noise_parts(scores: Scores, order: Sequence[str]) -> Chart:
         variance=np.concatenate([np.zeros(0), *(values for _, _, values in rows)]),
     )
     several = len(bars) > 1
-    looks = word("part", names, least=1, color=[colours[name] for name in names])
+    style = style_values("part", names, least=1, color=[colours[name] for name in names])
     layers = [
         draw(
             columns,
@@ -463,7 +463,7 @@ def draw_noise_parts(scores: Scores, order: Sequence[str]) -> Chart:
             y=down_names("model", order),
             order={"field": "place", "type": "ordinal"},
             tooltip=tooltips(model="Model", generations="Variance with", part="Noise", variance="Variance"),
-            **looks,
+            **style,
         )
         for bar, offset in zip(bars, (-4, 6) if several else (0,), strict=True)
     ]
@@ -501,14 +501,14 @@ def draw_variance_components(components: PromptComponents, order: Sequence[str])
         "yOffset": dodge(len(rows)),
         "tooltip": tooltips(model="Model", component="Component", variance="Variance", low="Low", high="High"),
     }
-    looks = series_looks("component", parts)
+    style = style_series("component", parts)
     # No wider than twice the largest estimate: one interval from few variants would hide all others.
     widest = max(2 * float(np.nanmax(value, initial=0)), 1e-12)
     widest = min(widest, max(float(np.nanmax(high, initial=0)), float(np.nanmax(value, initial=0)) * 1.05, 1e-12))
     x = across("low", "Variance", scale={"type": "sqrt", "domain": [0, widest], "nice": False})
     return finish_chart(
-        draw(data, "rule", {"strokeWidth": 2, "clip": True}, x=x, x2="high", color=looks["color"], **shared),
-        draw(data, "point", {"filled": True, "size": 55, "opacity": 1}, x=across("drawn"), **looks, **shared),
+        draw(data, "rule", {"strokeWidth": 2, "clip": True}, x=x, x2="high", color=style["color"], **shared),
+        draw(data, "point", {"filled": True, "size": 55, "opacity": 1}, x=across("drawn"), **style, **shared),
         height=len(order) * (8 + 10 * len(rows)),
         legend=parts,
     )
@@ -542,7 +542,7 @@ def draw_effects(
         "yOffset": dodge(len(order)),
         "tooltip": tips + tooltips(text="Draws"),
     }
-    looks, title = series_looks("model", order), "Effect on the score"
+    style, title = style_series("model", order), "Effect on the score"
     x = across("low", title, scale={"domain": [-reach, reach], "nice": False})
     points = [
         draw(
@@ -551,14 +551,14 @@ def draw_effects(
             {"filled": text == "enough", "size": 55, "opacity": 1, "clip": True},
             only=("text", [text]),
             x=across("effect"),
-            **looks,
+            **style,
             **shared,
         )
         for text in ("enough", few)
     ]
     return finish_chart(
         draw_zero(title),
-        draw(data, "rule", {"strokeWidth": 2, "clip": True}, x=x, x2="high", color=looks["color"], **shared),
+        draw(data, "rule", {"strokeWidth": 2, "clip": True}, x=x, x2="high", color=style["color"], **shared),
         *points,
         height=len(values) * (10 + 10 * len(order)),
         legend=order,

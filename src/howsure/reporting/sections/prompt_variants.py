@@ -21,7 +21,7 @@ from howsure.reporting.charts import (
     finish_panels,
     number,
     repeat_names,
-    series_looks,
+    style_series,
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
@@ -196,7 +196,7 @@ def draw_spread(summary: VariantSummary, order: Sequence[str]) -> Chart:
     at = [moments.models.index(model) for model in order]
     scores, (M, S) = moments.scores[at].ravel(), moments.scores[at].shape
     available, has_default = ~np.isnan(scores), bool(np.any(~np.isnan(moments.default[at])))
-    looks = series_looks("part", _MARKS) if has_default else {"color": {"value": BLUE}, "shape": {"value": "circle"}}
+    style = style_series("part", _MARKS) if has_default else {"color": {"value": BLUE}, "shape": {"value": "circle"}}
     points = columns_of(
         model=repeat_names(order, S)[available],
         variant=np.tile(np.array(variants, dtype=object), M)[available],
@@ -222,13 +222,13 @@ def draw_spread(summary: VariantSummary, order: Sequence[str]) -> Chart:
             {"size": 22, "filled": True, "opacity": 0.75},
             x=across("score"),
             tooltip=tooltips(model="Model", variant="Variant", score="Score"),
-            **looks,
+            **style,
             **place,
         ),
     ]
     if has_default:
         mark = {"filled": True, "size": 130, "opacity": 1}
-        layers.append(draw(box, "point", mark, x=across("default"), tooltip=tips, **looks, **place))
+        layers.append(draw(box, "point", mark, x=across("default"), tooltip=tips, **style, **place))
     return finish_chart(*layers, height=band * M, legend=_MARKS if has_default else ())
 
 

@@ -26,9 +26,9 @@ from howsure.reporting.charts import (
     finish_panels,
     number,
     scale_without_zero,
-    series_looks,
+    style_series,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
 from howsure.reporting.formatting import format_count, format_level, format_number, format_p_value, join_names
@@ -360,7 +360,9 @@ def draw_runs(result: Repeats, order: Sequence[str]) -> Chart:
     y, scale = down_names("model", order), {"zero": False}
     low, mean = (across(field, "Score of a run", scale=scale) for field in ("low", "mean"))
     tips = tooltips(model="Model", mean="Mean", low="Low", high="High", sd="SD of runs", n_runs="Runs")
-    looks = word("kind", _KINDS, color=(BLUE, ORANGE, ORANGE), shape=("circle", "triangle-right", "triangle-left"))
+    style = style_values(
+        "kind", _KINDS, color=(BLUE, ORANGE, ORANGE), shape=("circle", "triangle-right", "triangle-left")
+    )
     return finish_chart(
         draw(band, "bar", {"size": 26, "color": BLUE, "opacity": 0.22}, x=low, x2="high", y=y, tooltip=tips),
         draw(band, "tick", {"color": BLUE, "thickness": 2, "size": 26}, x=mean, y=y, tooltip=tips),
@@ -372,7 +374,7 @@ def draw_runs(result: Repeats, order: Sequence[str]) -> Chart:
             y=y,
             yOffset=dodge(_STACK, paddingOuter=0.3),
             tooltip=tooltips(model="Model", run="Run", kind="Which", mean="Score"),
-            **looks,
+            **style,
         ),
         height=34 * len(order),
         legend=_KINDS,
@@ -409,14 +411,14 @@ def draw_drift(result: Repeats, order: Sequence[str]) -> Chart:
         "x": across("n", "Run, in the order they were made", axis=axis),
         "y": number("mean", title="Score of the run", scale=scale_without_zero(result.runs.mean[:, at])),
     }
-    looks = series_looks("model", order)
-    rule = looks["color"] if len(order) > 1 else {"value": GREY}
+    style = style_series("model", order)
+    rule = style["color"] if len(order) > 1 else {"value": GREY}
     centers = columns_of(model=order, center=result.runs.center[at])
     tips = tooltips(model="Model", run="Run", mean="Score")
     return finish_chart(
         draw(centers, "rule", {"strokeWidth": 1, "strokeDash": [2, 3]}, y=number("center"), color=rule),
-        draw(data, "line", {"strokeWidth": 1.5}, color=looks["color"], **place),
-        draw(data, "point", {"filled": True, "size": 50, "opacity": 1}, tooltip=tips, **looks, **place),
+        draw(data, "line", {"strokeWidth": 1.5}, color=style["color"], **place),
+        draw(data, "point", {"filled": True, "size": 50, "opacity": 1}, tooltip=tips, **style, **place),
         height=260,
         legend=order,
     )

@@ -19,7 +19,7 @@ from howsure.reporting.charts import (
     finish_chart,
     number,
     repeat_names,
-    series_looks,
+    style_series,
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
@@ -260,12 +260,12 @@ def _draw_deviations(
         deviation=np.concatenate([deviations for *_, deviations in curves.values()]),
         **more,
     )
-    looks = series_looks("model", order, dashes=True)
+    style = style_series("model", order, dashes=True)
     # Without a precision Vega takes one from the ticks, and may write .12 as 0.1.
     y = number("deviation", title=f"|{moment} of n − {moment} of all|", axis={"format": ".4~g"})
     tips = tooltips(model="Model", n="Variants", deviation="Deviation")
     tips += tooltips(low="Low", high="High") if more else []
-    shared = {"x": across("n", "Prompt variants", axis=count_axis(numbers)), "y": y, "tooltip": tips, **looks}
+    shared = {"x": across("n", "Prompt variants", axis=count_axis(numbers)), "y": y, "tooltip": tips, **style}
     stars: dict[bool, list[tuple[str, int, float]]] = {True: [], False: []}
     for name, (sizes, model, deviations) in curves.items():
         m = sizes.models.index(model)

@@ -15,8 +15,8 @@ from howsure.reporting.charts import (
     finish_chart,
     number,
     scale_without_zero,
+    style_values,
     tooltips,
-    word,
 )
 from howsure.reporting.elements import ElementBuilder, Section
 from howsure.reporting.formatting import (
@@ -179,7 +179,7 @@ def draw_curve(result: Curve) -> Chart:
     tips += tooltips(high_prediction="High, asked again", difference="Less the reference")
     tips += tooltips(p_holm="p, difference (Holm)", change="Since the one before", p_change="p, change (Holm)")
     has_changes = bool(is_beyond.any())
-    looks = word(
+    style = style_values(
         "kind",
         _KINDS,
         least=0 if has_changes else 9,
@@ -197,7 +197,7 @@ def draw_curve(result: Curve) -> Chart:
         draw(data, "line", {"strokeWidth": 1.5, "color": GREY}, x=x, y=y),
         draw(data, "rule", {"strokeWidth": 1.5, "color": BLUE}, x=x, y=low, y2="high", tooltip=tips),
         draw(data, "rule", thick, x=x, y=low_again, y2="high_prediction", tooltip=tips),
-        draw(data, "point", {"filled": True, "size": 70, "opacity": 1}, x=x, y=y, tooltip=tips, **looks),
+        draw(data, "point", {"filled": True, "size": 70, "opacity": 1}, x=x, y=y, tooltip=tips, **style),
         height=280,
         legend=_KINDS if has_changes else (),
     )

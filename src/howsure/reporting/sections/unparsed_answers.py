@@ -20,7 +20,7 @@ from howsure.reporting.charts import (
     finish_chart,
     number,
     repeat_names,
-    series_looks,
+    style_series,
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure
@@ -79,7 +79,7 @@ def draw_unparsed(effect: UnparsedEffect, order: Sequence[str]) -> Chart:
         x=_percentages("Unread answers under one prompt", share),
         y=number("score", title="Score", scale={"zero": False, "padding": 8}),
         tooltip=tooltips(model="Model", variant="Variant", unparsed="Unread share", score="Score"),
-        **series_looks("model", order),
+        **style_series("model", order),
     )
     return finish_chart(points, height=280, legend=order)
 
@@ -100,9 +100,9 @@ def draw_unparsed_values(values: UnparsedByValue, keys: Sequence[int]) -> Chart:
             model=list(values.models) * len(names),
             unparsed=values.shares[:, at].T.ravel(),
         )
-        looks = {"color": GREY, "thickness": 2, "height": {"band": 0.6}}
+        style = {"color": GREY, "thickness": 2, "height": {"band": 0.6}}
         tips = tooltips(value="Value", model="Model", unparsed="Unread share")
-        layers.insert(0, draw(by_model, "tick", looks, tooltip=tips, **shared))
+        layers.insert(0, draw(by_model, "tick", style, tooltip=tips, **shared))
     return finish_chart(*layers, height=22 * len(names))
 
 
