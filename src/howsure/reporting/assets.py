@@ -60,15 +60,7 @@ def read_template(name: str) -> str:
 
 
 def build_policy(styles: Sequence[str], scripts: Sequence[str], *more: str) -> str:
-    """Return a content security policy that allows these styles and scripts, by their hashes, and nothing else.
-
-    Parameters
-    ----------
-    styles, scripts
-        Texts of the style and script elements.
-    more
-        Further directives, such as `"img-src data:"`.
-    """
+    """Return a content security policy that allows these styles and scripts, by their hashes, and nothing else."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -88,13 +80,7 @@ def _hash_source(text: str) -> str:
 
 @cache
 def bundle_vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script.
-
-    Raises
-    ------
-    InputError
-        If the `report` extra is not installed.
-    """
+    """Return Vega, Vega-Lite and Vega-Embed as one script."""
     require_modules("the report", "report", "jinja2", "vl_convert")
     import vl_convert
 

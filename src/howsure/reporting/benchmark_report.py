@@ -73,17 +73,6 @@ _COLUMNS_OVER_PROMPTS = (
 class BenchmarkReport:
     """Everything that the page shows of one benchmark, as plain text, tables and figures.
 
-    Parameters
-    ----------
-    data
-        Results of the benchmark.
-    id_
-        Id of the benchmark on the page, such as `b1`.
-    options
-        Options of the report.
-    text_limits
-        Limits for prompts and generations of single questions.
-
     Attributes
     ----------
     score_figure
@@ -358,13 +347,7 @@ def _drop_greedy_runs(data: BenchmarkData) -> tuple[Cube | None, IntArray | None
 def build_benchmark_reports(
     data: ReportData, options: ReportOptions, text_limits: TextLimits | None = None
 ) -> list[BenchmarkReport]:
-    """Return the report on each benchmark that has a model and a question.
-
-    Raises
-    ------
-    UnknownNameError
-        If no benchmark has the reference model.
-    """
+    """Return the report on each benchmark that has a model and a question."""
     data.check_reference(options.reference)
     numbered = [(i, cells.benchmark) for i, cells in enumerate(data.cells, 1) if cells.models and cells.questions]
     limits = (text_limits or TextLimits()).divide(sum(1 for cells in data.cells if cells.models))

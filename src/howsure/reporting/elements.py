@@ -247,13 +247,7 @@ class ElementBuilder:
         return {id_: dump_json(pack_columns(columns)) for id_, columns in self.tables.items()}
 
     def add_table(self, name: str, columns: Columns, *, has_own_notes: bool = False) -> None:
-        """Store columns under a name that figures, text tables and downloads refer to.
-
-        Parameters
-        ----------
-        has_own_notes
-            Whether the page shows the notes of the rows elsewhere, so that no figure or text table repeats them.
-        """
+        """Store columns under a name that figures, text tables and downloads refer to."""
         if has_own_notes:
             self._tables_with_notes.add(f"{self.id}-{name}")
         self.tables[f"{self.id}-{name}"] = {
@@ -272,26 +266,10 @@ class ElementBuilder:
         is_folded: bool = False,
         **words: str,
     ) -> Figure:
-        """Build a figure.
+        """Build a figure: its caption is the answer to its question in `FIGURES`, which `words` fill.
 
-        Parameters
-        ----------
-        name
-            Name of the figure within the benchmark.
-        caption
-            The answer to its question.
-        chart
-            The chart.
-        marks
-            Approximate number of marks, which decides on the renderer.
-        figure
-            Key of `FIGURES`; default: the name.
-        table
-            Name of a stored table with the numbers behind the chart; default: the data of the chart.
-        is_folded
-            Whether the page shows the drawing only when it is opened or printed.
-        words
-            Words of its question.
+        `table` names a stored table with the numbers behind the chart; default: the data of the chart. The number of
+        marks decides on the renderer.
         """
         title, kind = name_figure(figure or name, **words)
         spec = {**chart, "description": f"{kind}. {caption}"}
@@ -326,19 +304,7 @@ class ElementBuilder:
         table: str,
         link_questions: bool = False,
     ) -> TextTable:
-        """Build a text table.
-
-        Parameters
-        ----------
-        rows
-            Cells by heading, one sequence per column.
-        text_columns
-            Number of leading columns that hold words; the others hold numbers.
-        table
-            Name of a stored table with the unformatted numbers.
-        link_questions
-            Whether the first column names questions, which the rows then link to.
-        """
+        """Build a text table."""
         questions = next(iter(rows.values())) if link_questions else ()
         notes = self._take_notes(f"{self.id}-{table}")
         return TextTable(

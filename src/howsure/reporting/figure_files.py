@@ -190,19 +190,7 @@ _LONG_NUMBER = re.compile(r"(?<=\d\.\d\d)\d+")
 
 
 def draw_page_svg(figure: Figure) -> str:
-    """Draw a figure as SVG for a page whose scripts are off, or have not drawn it yet.
-
-    Parameters
-    ----------
-    figure
-        Figure of a page.
-
-    Returns
-    -------
-    str
-        An SVG element that fits the width of the page, without styles, and with ids that no other figure has; empty for
-        a figure with more than a few thousand marks, which would make the page several times as large.
-    """
+    """Draw a figure as SVG for a page whose scripts are off, or have not drawn it yet."""
     if figure.renderer != "svg":
         return ""
     svg = render_spec(figure.spec, background="transparent").decode()
@@ -235,13 +223,7 @@ def _replace_forbidden(value: Any) -> Any:
 def fix_width(
     spec: Mapping[str, object], background: str, width: int | None = None, *, style: FigureStyle | None = None
 ) -> dict[str, object]:
-    """Return the specification with the settings that page.js otherwise chooses for the width of the page.
-
-    Parameters
-    ----------
-    width
-        Width in pixels; default: that of the style.
-    """
+    """Return the specification with the settings that page.js otherwise chooses for the width of the page."""
     style = style or FigureStyle()
     width = width or style.pixels
     size = style.font_size

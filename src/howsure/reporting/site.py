@@ -136,22 +136,7 @@ def build_score_matrix(
     level: float = 0.95,
     corrected: Sequence[str] = (),
 ) -> ScoreMatrix:
-    """Return the scores of all models on several benchmarks, and the combined test against a reference.
-
-    Parameters
-    ----------
-    benchmarks
-        Cells of each benchmark, without greedy runs.
-    files
-        File of the page of each benchmark.
-    reference
-        Model that the others are compared with; None for the one with the highest mean score among those that have a
-        score on every benchmark.
-    level
-        Level of the combined test.
-    corrected
-        Benchmarks whose pages have a judge's scores corrected by people's labels.
-    """
+    """Return the scores of all models on several benchmarks, and the combined test against a reference."""
     models = tuple(dict.fromkeys(model for cells in benchmarks for model in cells.models))
     table = np.full((len(models), len(benchmarks)), np.nan)
     for column, cells in enumerate(benchmarks):
@@ -439,23 +424,7 @@ def render_index(
     source_notes: Sequence[Note] = (),
     matrix: ScoreMatrix | None = None,
 ) -> str:
-    """Return the index as HTML, which is complete without scripts; a script sorts it.
-
-    Parameters
-    ----------
-    rows
-        One row per benchmark.
-    models
-        Number of different models of all benchmarks.
-    level
-        Level of the verdicts.
-    title
-        Title of the index.
-    source_notes
-        Notes of the readers.
-    matrix
-        Scores of all models; None leaves them out.
-    """
+    """Return the index as HTML, which is complete without scripts; a script sorts it."""
     style, script = read_template("page.css") + read_template("site.css"), read_template("site.js")
     html: str = (
         load_templates()

@@ -72,23 +72,7 @@ def build_comparison_section(
     chosen_by_scores: bool,
     over_prompts: bool = False,
 ) -> Section:
-    """Build the section on differences between models.
-
-    Parameters
-    ----------
-    pairs
-        Comparisons of all pairs; None for one model.
-    order
-        Models in the order of the page.
-    reference
-        Model that the others are compared with.
-    builder
-        Collects the figures and their numbers; its table "pairs" exists.
-    chosen_by_scores
-        Whether the reference is the model with the highest score, rather than one that was named.
-    over_prompts
-        Whether models are compared prompt by prompt, because scores of single questions are not known.
-    """
+    """Build the section on differences between models."""
     figures: list[Figure] = []
     lead = LEAD_OVER_PROMPTS if over_prompts else LEAD
     if pairs is not None:
@@ -144,13 +128,7 @@ def _build_error_figure(pairs: Pairs, builder: ElementBuilder) -> Iterator[Figur
 def build_disagreement_figure(
     pairs: Pairs, builder: ElementBuilder, *, max_pairs: int | None = None
 ) -> Iterator[Figure]:
-    """Yield the plot of differences against disagreement, if scores are 0 and 1 and some pair of models disagrees.
-
-    Parameters
-    ----------
-    max_pairs
-        Largest number of pairs that are drawn; default: `MAX_PAIRS`.
-    """
+    """Yield the plot of differences against disagreement, if scores are 0 and 1 and some pair of models disagrees."""
     if len(pairs.a) < 3 or not np.any(pairs.disagreement > 0):
         return
     every = -(-len(pairs.a) // (max_pairs or MAX_PAIRS))
@@ -264,17 +242,7 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
 
 
 def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 1) -> str:
-    """Describe how many pairs one generation per question can distinguish.
-
-    Parameters
-    ----------
-    pairs
-        All pairs, some of which disagree.
-    thresholds
-        Smallest significant difference of each pair, shape (P,).
-    every
-        One pair in `every` is drawn.
-    """
+    """Describe how many pairs one generation per question can distinguish."""
     available = ~np.isnan(pairs.disagreement) & ~np.isnan(thresholds)
     count = int(available.sum())
     disagree = pairs.disagreement[available] > 0  # of two models that never disagree nothing is significant

@@ -48,15 +48,7 @@ class CorrectedScores:
 
 
 def correct_scores(summary: JudgeSummary | None, scores: Scores) -> CorrectedScores | None:
-    """Return the scores that people's labels correct; None without a judge, or where no score can be corrected.
-
-    Parameters
-    ----------
-    summary
-        What is known of the judge of the benchmark; None where no judge scored it.
-    scores
-        The judge's scores.
-    """
+    """Return the scores that people's labels correct; None without a judge, or where no score can be corrected."""
     if summary is None or not summary.is_corrected:
         return None
     data = summary.completions

@@ -51,17 +51,7 @@ _HEADINGS: dict[CostUnit, str] = {"cost": "$ per 1,000 generations", "tokens": "
 
 
 def build_cost_section(result: CostScores | None, order: Sequence[str], builder: ElementBuilder) -> Section:
-    """Build the section on costs and scores.
-
-    Parameters
-    ----------
-    result
-        Scores beside costs; None where no use of a model is recorded.
-    order
-        Models in the order of the page.
-    builder
-        Collects the figure and the table.
-    """
+    """Build the section on costs and scores."""
     name, title, link = "costs-part", "What a score costs", "Costs"
     drawn = [] if result is None else list_models_with_costs(result, order)
     if result is None or len(drawn) < 2:

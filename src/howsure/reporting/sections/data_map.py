@@ -222,15 +222,7 @@ consistency below −0.8.'
 
 
 def describe_label_errors(errors: LabelErrors, n_rows: int) -> str:
-    """Describe how many labels are suspected, why, and what the evidence means.
-
-    Parameters
-    ----------
-    errors
-        All questions.
-    n_rows
-        Rows of the table.
-    """
+    """Describe how many labels are suspected, why, and what the evidence means."""
     n_suspected, N = int(errors.suspected.sum()), len(errors.questions)
     text = (
         f"{n_suspected:,} of {format_count(N, 'question')} ({format_share(n_suspected / N)}) {is_or_are(n_suspected)} "

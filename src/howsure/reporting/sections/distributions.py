@@ -70,15 +70,7 @@ _OBSERVED, _DENOISED, _FITTED = "observed", "less sampling noise", "fitted Beta"
 
 
 def build_distributions_section(cells: Cells, order: Sequence[str], builder: ElementBuilder) -> Section:
-    """Build the section with histograms of P(correct), the fitted Beta, and cumulative distributions.
-
-    Parameters
-    ----------
-    cells
-        Cells with scores in [0, 1]; the Beta and the distribution without sampling noise need scores of 0 and 1.
-    order
-        Models in the order of the page; at most `_MAX_MODELS` of them, spread over it, are drawn.
-    """
+    """Build the section with histograms of P(correct), the fitted Beta, and cumulative distributions."""
     title, link = "How the questions are distributed", "Distributions"
     lead = (
         "P(correct) of a question is the chance that one generation answers it. Near 0 and 1 a model is stable; in "
@@ -247,14 +239,7 @@ def _describe_stability(cells: Cells, stability: DifficultyStability, described:
 
 
 def describe_cumulative(curves: BetaCurves, fit: BetaFit, most_generations: int) -> str:
-    """Describe how far the fitted Beta is from the data, and its parameters for one model.
-
-    Parameters
-    ----------
-    most_generations
-        Largest number of generations of a question: the means of two have as many free shares as a Beta has
-        parameters.
-    """
+    """Describe how far the fitted Beta is from the data, and its parameters for one model."""
     available = ~np.isnan(curves.distance)
     if not available.any():
         return (

@@ -117,21 +117,7 @@ def build_generations_section(
     cost: Cost | None = None,
     greedy: Mapping[str, float] | None = None,
 ) -> Section:
-    """Build the section on run ranges, standard errors against generations, and the budget frontier.
-
-    Parameters
-    ----------
-    cells, scores
-        Cells of the benchmark and scores of its models.
-    order
-        Models in the order of the page; a few, spread over it, are drawn.
-    cube
-        Cells by prompt; with several prompts, errors are for new questions in new prompts.
-    cost
-        Cost of one generation; default: one call.
-    greedy
-        Score of the greedy run of each model that has one.
-    """
+    """Build the section on run ranges, standard errors against generations, and the budget frontier."""
     several = cube is not None and len(cube.drawn.variants) > 1
     sampled = [model for model in order if not math.isnan(scores.prediction[cells.index(model)])]
     pilots = [
@@ -399,23 +385,7 @@ def describe_standard_errors(
     several: bool,
     in_clusters: bool = False,
 ) -> str:
-    """Describe the standard error of a model with one generation, with those of the data, and with any number.
-
-    Parameters
-    ----------
-    n_generations
-        Generations per question in the data.
-    has_point
-        Whether the figure has a point there.
-    errors
-        Standard errors with one, with `n_generations` and with infinitely many generations.
-    sufficient
-        Fewest generations with an error within a tenth of the last; None if more than a thousand.
-    several
-        Whether generations are per prompt and errors are for new prompts.
-    in_clusters
-        Whether questions come in clusters and errors are for new clusters.
-    """
+    """Describe the standard error of a model with one generation, with those of the data, and with any number."""
     places = choose_decimals(np.array(errors)) + 1  # the last two differ little
     one, now, least = (format_number(value, places) for value in errors)
     each = "per question and prompt" if several else "per question"
@@ -452,13 +422,7 @@ def describe_frontier(
     n_failed: int = 0,
     n_default: int = 0,
 ) -> str:
-    """Describe the best design at the cost of the run, for each kind of design.
-
-    Parameters
-    ----------
-    n_failed, n_default
-        Generations without a score, and with the default prompt, which are not in the cost.
-    """
+    """Describe the best design at the cost of the run, for each kind of design."""
     spent, se = run
     cost_text = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[
         unit

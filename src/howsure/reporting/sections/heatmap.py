@@ -79,12 +79,7 @@ def describe_heatmap(cells: Cells, bins: NDArray[np.int64]) -> str:
 
 
 def bin_questions(difficulty: FloatArray, n_models: int, *, most: int = MAX_MARKS) -> NDArray[np.int64]:
-    """Return the bin of each question, hardest first: one per question, or quantiles of difficulty.
-
-    Parameters
-    ----------
-    difficulty
-        Mean score of each question over the models, shape (N,); NaN for questions without an answer, whose bin is -1.
+    """Return the bin of each question, hardest first: one per question, or quantiles of difficulty; -1 without answers.
 
     >>> bin_questions(np.array([0.9, 0.1, 0.5, np.nan]), 2).tolist()
     [2, 0, 1, -1]
@@ -104,13 +99,6 @@ def average_by_bin(scores: FloatArray, bins: NDArray[np.int64]) -> FloatArray:
     """Return the mean of each row's scores in each bin, shape (M, B); NaN for a bin in which a row has no score.
 
     Memory grows with the number of questions and the number of bins, not with their product.
-
-    Parameters
-    ----------
-    scores
-        Mean score of each model on each question, shape (M, N); NaN where a model has no score.
-    bins
-        Bin of each question, shape (N,), from 0; -1 for a question in no bin.
 
     Examples
     --------

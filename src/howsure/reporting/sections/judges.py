@@ -41,17 +41,7 @@ _UNDETECTED = {"self-preference": "a model", "length": "the length of a completi
 def build_judge_section(
     summary: JudgeSummary | None, order: Sequence[str], builder: ElementBuilder, *, level: float
 ) -> Section:
-    """Build the section on the judge.
-
-    Parameters
-    ----------
-    summary
-        What is known of the judge; None where no judge scored the completions.
-    order
-        Models in the order of the page.
-    level
-        Coverage of the intervals, in (0, 1).
-    """
+    """Build the section on the judge."""
     title = "The judge"
     lead = "A model scored these completions. Its verdicts can differ when they are repeated, and they can be wrong."
     if summary is None:
@@ -100,17 +90,7 @@ def build_judge_section(
 
 
 def describe_judge(summary: JudgeSummary, scores: CalibratedScores, *, level: float) -> Iterator[str]:
-    """Yield the sentences on a judge: who it is, its noise, its preferences, and what people's labels say.
-
-    Parameters
-    ----------
-    summary
-        What is known of the judge.
-    scores
-        The scores corrected by the labels; those of the judge without labels.
-    level
-        Coverage of the intervals, in (0, 1).
-    """
+    """Yield the sentences on a judge: who it is, its noise, its preferences, and what people's labels say."""
     data = summary.completions
     if summary.is_table:
         yield (

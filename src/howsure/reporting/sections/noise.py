@@ -320,17 +320,7 @@ def describe_effects(
     unread: UnparsedEffect | None = None,
     shares: DimensionShares | None = None,
 ) -> str:
-    """Describe the best and the worst value of a dimension, and the values with few draws.
-
-    Parameters
-    ----------
-    n_drawn
-        Models that are drawn.
-    unread
-        Answers that could not be read, where the source says.
-    shares
-        Shares of the variance over prompts that the dimensions explain, to describe that of this dimension.
-    """
+    """Describe the best and the worst value of a dimension, and the values with few draws."""
     columns = [i for i, name in enumerate(effects.dimensions) if name == dimension]
     interval = effects.interval()
     excludes_zero = (interval.low[:, columns] > 0) | (interval.high[:, columns] < 0)

@@ -109,23 +109,7 @@ def build_question_browser(
     verdicts: Mapping[str, ReviewVerdict] | None = None,
     limits: TextLimits | None = None,
 ) -> QuestionBrowser:
-    """Build the section of a benchmark in which every question can be opened.
-
-    Parameters
-    ----------
-    cells
-        Cells of the benchmark.
-    part
-        Id of the benchmark on the page.
-    texts
-        Source of prompts and generations; without it, a question shows the scores of the models only.
-    label_errors
-        Questions whose label may be wrong, the strongest evidence first, each with the reason in a few words.
-    verdicts
-        Verdicts of reviewers by question.
-    limits
-        Limits for the texts.
-    """
+    """Build the section of a benchmark in which every question can be opened."""
     limits = limits or TextLimits()
     label_errors = {name: why for name, why in (label_errors or {}).items() if name in cells.questions}
     names = _order_questions(cells, tuple(label_errors))
@@ -263,21 +247,7 @@ def fill_pages(
     limits: Sequence[int],
     openings: dict[str, str] | None = None,
 ) -> list[dict[str, str]]:
-    """Return the texts of the questions as JSON by name, for one page after the other.
-
-    Parameters
-    ----------
-    texts
-        Source of the texts.
-    benchmark
-        Name of the benchmark.
-    order
-        Questions, the most interesting first; reading stops when the last page is full.
-    limits
-        Bytes that each page may hold. A page after the first has at least one question.
-    openings
-        Receives the first `MAX_OPENING` characters of the text of each of these questions.
-    """
+    """Return the texts of the questions as JSON by name, for one page after the other."""
     pages: list[dict[str, str]] = [{}]
     size = 0
     for generations in _read_questions(texts, benchmark, order):

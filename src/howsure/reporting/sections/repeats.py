@@ -67,19 +67,7 @@ def compute_repeats(runs: Sequence[Cells], *, level: float) -> Repeats | None:
 def build_repeats_section(
     result: Repeats | None, runs: Sequence[Cells], cells: Cells, order: Sequence[str], builder: ElementBuilder
 ) -> Section:
-    """Build the section on run means, their order and the prediction interval.
-
-    Parameters
-    ----------
-    result
-        Result of `compute_repeats`.
-    runs
-        The runs that it was computed from.
-    cells
-        Cells of the benchmark.
-    order
-        Models in the order of the page.
-    """
+    """Build the section on run means, their order and the prediction interval."""
     title, link = "Repeated runs", "Repeats"
     lead = describe_a_run(runs)
     if result is None:

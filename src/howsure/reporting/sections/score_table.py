@@ -199,26 +199,7 @@ def build_score_table(
     greedy: Mapping[str, float] | None = None,
     judge_scores: Mapping[str, float] | None = None,
 ) -> ScoreTable:
-    """Build the table of scores, best model first.
-
-    Parameters
-    ----------
-    scores
-        Scores of all models.
-    order
-        Models in the order of the table.
-    ranks
-        Ranks of the same models; None for one model.
-    prompts
-        Variance components over several prompts of all or some of the models.
-    limits
-        Lower and upper ends of intervals when the data are scores of the whole benchmark. Notes and numbers of
-        questions and generations are then left out.
-    greedy
-        Score of the greedy run of each model that has one, a mark in the row of its model.
-    judge_scores
-        The judge's own score of each model, where `scores` and `limits` are those that people's labels correct.
-    """
+    """Build the table of scores, best model first."""
     has_questions = limits is None or judge_scores is not None
     columns = scores.columns()
     lows, highs = (scores.interval().low, scores.interval().high) if limits is None else limits
@@ -336,19 +317,7 @@ def build_score_figure(
     claim: str,
     limits: tuple[FloatArray, FloatArray] | None = None,
 ) -> Figure | None:
-    """Build the figure of the scores with their intervals; None for a single model.
-
-    Parameters
-    ----------
-    scores
-        Scores of all models.
-    order
-        Models in the order of the page, of which the first `MAX_MODELS` are drawn.
-    claim
-        What the intervals are for, in words.
-    limits
-        Lower and upper ends of the intervals, shape (M,); default: those of `scores`.
-    """
+    """Build the figure of the scores with their intervals; None for a single model."""
     drawn = [model for model in order if np.isfinite(scores.score[scores.models.index(model)])][:MAX_MODELS]
     if len(drawn) < 2:
         return None
@@ -364,15 +333,7 @@ def build_score_figure(
 def describe_scores(
     scores: Scores, drawn: Sequence[str], *, claim: str, limits: tuple[FloatArray, FloatArray] | None = None
 ) -> str:
-    """Describe the widths of the intervals of the models in `drawn`, and what they are not for.
-
-    Parameters
-    ----------
-    claim
-        What the intervals are for, in words.
-    limits
-        Lower and upper ends of the intervals, shape (M,); default: those of `scores`.
-    """
+    """Describe the widths of the intervals of the models in `drawn`, and what they are not for."""
     low, high = (scores.interval().low, scores.interval().high) if limits is None else limits
     rows = [scores.models.index(model) for model in drawn]
     widths = (high - low)[rows]
@@ -393,17 +354,7 @@ def describe_scores(
 def build_rejected_section(
     cells: Cells, scores: Scores, unreviewed_cells: Cells | None, order: Sequence[str], builder: ElementBuilder
 ) -> Section:
-    """Build the section on rejected questions; without any it has no items.
-
-    Parameters
-    ----------
-    cells, scores
-        Cells without the rejected questions, and the scores of the models on them.
-    unreviewed_cells
-        Cells with the rejected questions.
-    order
-        Models in the order of the page.
-    """
+    """Build the section on rejected questions; without any it has no items."""
     name, title = "rejected-part", "Without the rejected questions"
     lead = (
         "A review found questions mislabeled or ambiguous. All scores, differences, noise and answers on this page are "

@@ -90,19 +90,7 @@ def describe_verdict(
     limits: tuple[FloatArray, FloatArray] | None = None,
     claim_over_prompts: str | None = None,
 ) -> str:
-    """Describe the result in a few sentences.
-
-    Parameters
-    ----------
-    scores
-        Scores of all models.
-    pairs
-        Comparisons of all pairs of them; None for one model.
-    limits
-        Lower and upper ends of the intervals, where they are not those of `scores`.
-    claim_over_prompts
-        What intervals and tests are for, where models are compared prompt by prompt.
-    """
+    """Describe the result in a few sentences."""
     top = find_best_models(scores)
     if not top:
         return "No generation was scored, so there is nothing to compare."
@@ -208,17 +196,7 @@ def _describe_unparsed(cells: Cells, unparsed: int) -> str:
 
 
 def collect_warnings(cells: Cells, *, cube: Cube | None = None, has_prompt_section: bool = False) -> Iterator[str]:
-    """Yield warnings about the data.
-
-    Parameters
-    ----------
-    cells
-        Scores of the benchmark.
-    cube
-        The same by prompt variant, where it is known.
-    has_prompt_section
-        Whether the page has sections on prompt variants.
-    """
+    """Yield warnings about the data."""
     n, answered = cells.n, cells.answered
     scored = int(n.sum())
     active = np.flatnonzero(np.any(answered, axis=1))

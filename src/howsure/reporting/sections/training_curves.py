@@ -40,17 +40,7 @@ _CROWDED = 0.1
 
 
 def build_training_section(cells: Cells, builder: ElementBuilder, *, level: float) -> Section | None:
-    """Build the section on training runs; None where no models are checkpoints of one run.
-
-    Parameters
-    ----------
-    cells
-        Cells of the benchmark. Models whose names differ in the number behind a word such as `step` alone are a run.
-    builder
-        Collects the figures and their tables.
-    level
-        Level of the intervals and tests.
-    """
+    """Build the section on training runs; None where no models are checkpoints of one run."""
     runs = find_training_runs(cells.models)
     if not runs:
         return None
