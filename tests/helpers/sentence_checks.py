@@ -300,17 +300,6 @@ def check_correlated(x, positive, pairs):
     assert (number(positive), number(pairs)) == (int(np.sum(r > 0)), int(np.sum(~np.isnan(r))))
 
 
-def check_none_correlated(x):
-    r = np.array([x.parts_of_pair(*pair).get("r", np.nan) for pair in x.pairs])
-    assert np.any(~np.isnan(r))
-    assert not np.any(r > 0)
-
-
-def check_common(x, least, most):
-    N = [x.parts_of_pair(*pair)["N"] for pair in x.pairs]
-    assert (number(least), number(most)) == (min(n for n in N if n), max(N))
-
-
 def thresholds(x):
     z = stats.norm.ppf(0.975)
     each = [one for pair in x.pairs if (one := x.parts_of_pair(*pair))["N"]]
@@ -339,10 +328,6 @@ def check_prompts_of_their_own(x):
     assert len(x.cube.variants) > 1
 
 
-def check_never(x, count):
-    assert number(count) == sum(one["disagree"] <= 1e-12 for one in thresholds(x)[0])
-
-
 # noise
 
 
@@ -354,20 +339,6 @@ def check_larger(x, data, prediction, models, *_):
         sum(D < E - 1e-12 for E, D in known),
         len(known),
     )
-
-
-def check_larger_alone(x, name, count, models, known, other):
-    parts = [x.components(m)[:2] for m in range(len(x.names))]
-    difference = np.array([D - E for E, D in parts if not np.isnan(E)])
-    assert bool(known) == (len(difference) < len(parts))
-    assert {name, other} <= {"data", "prediction", None}
-    assert not np.any(difference < -1e-12 if name == "data" else difference > 1e-12)
-    n = int(np.sum(np.abs(difference) > 1e-12))
-    if count is None:
-        assert (n, len(difference), other) == (1, 1, None)
-    else:
-        assert (int(count), int(models)) == (n, len(difference))
-        assert other != name
 
 
 def check_larger_at_hand(x, data, prediction):
@@ -383,12 +354,6 @@ def check_larger_at_hand(x, data, prediction):
             shares.append(1 - min(sampling / variance, 1) if variance > 0 else 0.0)
     assert abs(int(data) - sum(s > 0.5 for s in shares)) <= sum(abs(s - 0.5) < 0.02 for s in shares)
     assert abs(int(prediction) - sum(s < 0.5 for s in shares)) <= sum(abs(s - 0.5) < 0.02 for s in shares)
-
-
-def check_larger_at_hand_alone(x, name, count, other):
-    assert (count is None) == (other is None)
-    counts = {"data": (count or 1, 0), "prediction": (0, count or 1)}[name]
-    check_larger_at_hand(x, *counts)
 
 
 def check_settle(x, name, low, high, k, low_k, high_k):
@@ -450,14 +415,6 @@ def check_standard_errors(x, name, one, now, k, _, least):
     assert number(k) == pytest.approx(x.k[m][x.k[m] > 0].mean(), rel=0.01)
 
 
-def check_tenth(x, generations):
-    E, D, _ = x.components(x.names.index(x.best))
-    k = int(generations.replace(",", ""))
-    within = [np.sqrt(D + E / each) <= 1.1 * np.sqrt(D) * (1 + 1e-6) for each in (k, max(k - 1, 1))]
-    assert within[0]
-    assert k == 1 or not within[1]
-
-
 def check_run_cost(x, calls, failed, se):
     m = x.names.index(x.best)
     assert number(failed or "0") == (0 if "failed" not in x.of_cells else x.of_cells["failed"][m].sum())
@@ -496,10 +453,9 @@ def check_means(x, name, below, questions, above):
     assert int(questions) == len(p)
 
 
-def check_beta(_, __, a, b, share):
-    law = stats.beta(float(a), float(b))
-    value = law.cdf(0.1) + law.sf(0.9)
-    assert share[0] in "<>" or abs(float(share) - 100 * value) < 2
+def check_beta(x, name, a, b):
+    """The parameters of the fit that maximizes the likelihood, in two digits."""
+    assert [float(a), float(b)] == pytest.approx(x.fit_beta(x.names.index(name)), rel=0.07)
 
 
 def check_stable(x, name, fails, solves, questions):
@@ -531,16 +487,8 @@ def check_chance(x, least, share_of_least, most, share_of_most):
     assert chance[most] > chance[least]
 
 
-def check_equal_chance(x, _, share):
-    assert all(is_share(share, value, slack=0.006) for value in shares_of_chance(x).values())
-
-
-def check_farthest(x, share, names):
-    distance = {x.names[m]: x.distance_of_beta(m) for m in drawn_models(x) if x.fit_beta(m)}
-    assert is_share(share, max(distance.values()), slack=0.002)
-    for name in names_in(names or "", x.names):
-        assert distance[name] == pytest.approx(max(distance.values()), abs=0.002)
-    assert names or max(distance.values()) - min(distance.values()) < 1e-6
+def check_farthest(x, share):
+    assert is_share(share, max(x.distance_of_beta(m) for m in drawn_models(x) if x.fit_beta(m)), slack=0.002)
 
 
 def check_equal_models(x, names, how_many):
@@ -573,11 +521,6 @@ def check_no_beta(x, names):
 
 def check_equally_hard(x, name):
     assert sum(x.fit_beta(x.names.index(name))) > 400
-
-
-def check_no_tenth(x):
-    E, D, _ = x.components(x.names.index(x.best))
-    assert D + E / 1000 > 1.1**2 * D > 0
 
 
 def check_no_noise_left(x, name, one, _, now, *__):
@@ -760,17 +703,9 @@ COMPUTED = [
     (rf"With one generation per question the median standard error of a difference is {NUMBER}\.", check_median_error),
     (r"In ([\d,]+) of ([\d,]+) pairs? no variation was seen, so that the error is unknown\.", check_unvaried_pairs),
     (
-        (
-            r"In no pair are the scores of the two models positively correlated over questions: pairing does not reduce the "
-            r"error of any difference here\."
-        ),
-        check_none_correlated,
-    ),
-    (
         r"In ([\d,]+) of ([\d,]+) pairs? the scores of the two models are positively correlated over questions: .+",
         check_correlated,
     ),
-    (r"Pairs have ([\d,]+) to ([\d,]+) common questions, and the error falls .+", check_common),
     (
         (
             r"([\d,]+) of ([\d,]+) pairs? (?:is|are) on or above the curve: a difference of that size in one generation per "
@@ -784,35 +719,12 @@ COMPUTED = [
         check_typical,
     ),
     (r"The two generations are each in a prompt of its own\.", check_prompts_of_their_own),
-    (r"([\d,]+) pairs? never disagreed\.", check_never),
     (
         (
             r"Of the variance of one generation per question, data noise \(which questions\) is the larger part for (\d+) and "
             r"prediction noise \(sampling again\) for (\d+) of (\d+) models?( whose parts are known)?\."
         ),
         check_larger,
-    ),
-    (
-        (
-            r"Of the variance of one generation per question, (data|prediction) noise \((?:which questions|sampling again)\) is "
-            r"the larger part(?: for (\d+) of (\d+) models)?( whose parts are known| for the one model whose parts are known)?"
-            r"(?:, and (data|prediction) noise \((?:which questions|sampling again)\) for none)?\."
-        ),
-        check_larger_alone,
-    ),
-    (
-        (
-            r"With the generations at hand \(thin bars, the shares of the table of scores\) data noise is the larger part for "
-            r"(\d+) and prediction noise for (\d+)\."
-        ),
-        check_larger_at_hand,
-    ),
-    (
-        (
-            r"With the generations at hand \(thin bars, the shares of the table of scores\) (data|prediction) noise is the larger "
-            r"part(?: for (\d+), and (data|prediction) noise for none)?\."
-        ),
-        check_larger_at_hand_alone,
     ),
     (
         r"No two generations of (\w+) on a question scored differently: the range of its runs is unknown\.",
@@ -850,13 +762,12 @@ COMPUTED = [
         ),
         check_table_error,
     ),
-    (r"([\d,]+) generations? comes? within a tenth of that\.", check_tenth),
     (
         rf"This run took {NUMBER} calls(?: that gave a score \(([\d,]+) more (?:has|have) none\))? for a standard error of {NUMBER} \(cross\)\.",
         check_run_cost,
     ),
     (
-        r"(?:For as much, the best is|No design with equally many generations .+ the best of those is) (.+)\.",
+        r"For as much, the best with equally many generations for every question is (.+)\.",
         check_designs,
     ),
     (
@@ -872,7 +783,7 @@ COMPUTED = [
         check_means,
     ),
     (
-        rf"For (\w+) it is Beta\({NUMBER}, {NUMBER}\), which has {SHARE} of the questions within 0\.1 of 0 or 1\.",
+        rf"For (\w+) it is Beta\({NUMBER}, {NUMBER}\)\.",
         check_beta,
     ),
     (
@@ -886,9 +797,8 @@ COMPUTED = [
         rf"Chance decides least for (\w+) \({SHARE} of the questions\) and most for (\w+) \({SHARE}\)\.",
         check_chance,
     ),
-    (rf"Chance decides equally for (.+) \({SHARE} of the questions\)\.", check_equal_chance),
     (
-        rf"The fitted Beta is never farther than {SHARE} of the questions from what was observed(?:, farthest for (.+))?\.",
+        rf"The fitted Beta is never farther than {SHARE} of the questions from what was observed\.",
         check_farthest,
     ),
     (
@@ -906,7 +816,6 @@ COMPUTED = [
         lambda x, _: check_no_beta(x, None),
     ),
     (r"For (\w+) all questions are about equally hard\.", check_equally_hard),
-    (r"It takes more than a thousand to come within a tenth of that\.", check_no_tenth),
     (
         (
             rf"(\w+) has a standard error of {NUMBER} with one generation per question(, {NUMBER} with \S+( \(the point\))?)?, and "
@@ -915,7 +824,7 @@ COMPUTED = [
         check_no_noise_left,
     ),
     (
-        r"Drawn for (?:the first )?(\d+) of ([\d,]+) (?:other )?models(?:, spread over their order|; the \w+ are over all)?\.",
+        r"Drawn for (\d+) of ([\d,]+) models(?:, spread over their order|(?:, the first of their order)?; the \w+ are over all)?\.",
         check_drawn,
     ),
     (r"(\d+) models? (?:has|have) no interval\.", check_no_interval),
@@ -962,15 +871,15 @@ STATIC = [
     r"The interval is for the expected score on new questions.+",
     r"A score is over the questions that the model answered; a difference is over those that both did\.",
     r"Blue: the row's model scores higher; orange: lower; a grey dot: cannot be told apart or not tested\.",
-    r"The curves are drawn for the median number\.",
-    r"More questions lower the curve; .+",
+    r"Pairs have different numbers of common questions; the curves are for the median number\.",
     r"Pairs have different numbers of common questions: the curve is for the median, the count for each\.",
     r"More generations per question shrink the prediction part only\.",
     r"A negative estimate of data noise is drawn as 0\.",
     r"The bars are the variance of one generation on one question\.",
     r"With one generation per question its parts, data and prediction, cannot be separated\.",
-    r"Both bands are computed from .+",
-    r"Each point is the best design for its budget, .+",
+    r"Thin bars: the same with the generations at hand, the shares of the table of scores\.",
+    r"No design of 30 questions is cheaper\.",
+    r"Each point is the best design for its budget\.",
     r"Where a model has no score the cell is grey\.",
     r"Colours are rounded to 21 levels\.",
     r"Grey: the observed means, which sampling spreads; blue: their distribution without that noise\.",

@@ -235,8 +235,8 @@ def test_many_models_are_cut_and_the_page_says_so(monkeypatch):
     made = simulated([f"m{i:02d}" for i in range(70)], n_questions=6)
     read = Page(build_page(ReportData([made])).html)
     assert "2,415 pairs are too many for one page" in read.text
-    assert "Drawn for the first 60 of 69 other models" in read.text
-    assert "Drawn for the first 60 of 70 models" in read.text
+    assert "Drawn for 60 of 69 models" in read.text
+    assert "Drawn for 60 of 70 models" in read.text
     assert "Drawn for one pair in 2" in read.text
     assert len(read.json("table-b1-pairs")["z"]) == 60 * 59 // 2 + 10
     assert len(read.json("table-b1-scores")["model"]) == 70

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -34,6 +34,34 @@ def format_number(value: float, places: int, *, sign: bool = False) -> str:
     if not any(c in "123456789" for c in text):
         text = text.lstrip("+-")
     return text.replace("-", "−")
+
+
+def format_range(low: float, high: float, places: int) -> str:
+    """Format the ends of an interval; an en dash if they are unknown.
+
+    >>> format_range(0.5, 0.625, 2), format_range(float("nan"), 1, 2)
+    ('0.50 to 0.62', '–')
+    """
+    return "–" if math.isnan(low + high) else f"{format_number(low, places)} to {format_number(high, places)}"
+
+
+def format_each(values: Iterable[float], places: int = 0, *, sign: bool = False) -> list[str]:
+    """Format the numbers of a column of a table.
+
+    >>> format_each([1200, 3]), format_each([0.25, float("nan")], 1, sign=True)
+    (['1,200', '3'], ['+0.2', '–'])
+    """
+    return [format_number(float(value), places, sign=sign) for value in values]
+
+
+def format_ranges(low: Iterable[float], high: Iterable[float], places: int) -> list[str]:
+    """Format the intervals of a column of a table."""
+    return [format_range(float(a), float(b), places) for a, b in zip(low, high, strict=True)]
+
+
+def format_shares(values: Iterable[float]) -> list[str]:
+    """Format the shares of a column of a table."""
+    return [format_share(float(value)) for value in values]
 
 
 def format_significant(value: float, digits: int = 2) -> str:

@@ -20,7 +20,6 @@ from howsure.reporting.sections.data_map import (
     KINDS,
     _format_limit,
     build_data_map_section,
-    describe_few_generations,
     describe_label_errors,
     draw_data_map,
     is_dense,
@@ -153,19 +152,6 @@ def test_all_alike_is_drawn_and_said(answer, word):
     assert "Means over" not in section.items[0].caption
     assert ("none of 2 questions" if word == "right" else "holds 2 of 2") in section.items[0].caption
     assert len(section.items) == (1 if word == "right" else 2)
-
-
-def test_few_and_unequal_generations_are_said():
-    def told(*counts):
-        given = {f"q{i}": ["4"] * n for i, n in enumerate(counts)}
-        return describe_few_generations(AnswerCounts.from_generations("b", {"m": given}, {}))
-
-    assert told(6, 6, 1) == ""
-    assert told(3, 2, 6).startswith(" 2 of 3 cells of a model and a question have fewer than 4 answers: ")
-    assert told(5, 12) == (
-        " Cells have 5 to 12 answers; consistency comes out too high where they are few, so compare questions with "
-        "about as many."
-    )
 
 
 def test_questions_without_consistency_are_counted_not_drawn():

@@ -17,7 +17,6 @@ from howsure.reporting.sections.generations import (
     ModelPilot,
     build_generations_section,
     describe_frontier,
-    describe_standard_errors,
     find_best_designs,
 )
 from howsure.reporting.sections.score_table import order_models, split_greedy_runs
@@ -192,7 +191,7 @@ def test_several_prompts_are_planned_with_and_without():
     cube, _ = planted(effect=0.15, models=2)
     section, sheet = section_of(cube.cells(), cube=cube)
     assert "with one generation per question and prompt" in section.items[1].caption
-    assert "for new questions in new prompts" in section.items[1].caption
+    assert "only more questions and prompts go below" in section.items[1].caption
     assert "Generations of each model are from 20 prompts." in section.items[0].caption
     found = columns(sheet, "frontier")
     one = [se for part, se in zip(found["part"], found["se"], strict=True) if part == "one prompt"]
@@ -222,14 +221,6 @@ def test_the_run_has_the_error_of_the_table_in_new_prompts_and_of_its_cells():
     assert printed == pytest.approx(error, rel=0.006)
 
 
-def test_kinds_of_design_that_are_the_same_are_told_once():
-    noise = VarianceComponents(question=0.04, generation=0.16, models=1)
-    designs = find_best_designs(ModelPilot("m", noise, 60, 5, np.ones(300)), Cost(), "calls", 300.0)
-    text = describe_frontier(designs, "calls", (300.0, 0.05))
-    # by hand: without noise of prompts, 60 questions of 5 generations: the root of .04/60 + .16/300
-    assert "For as much, the best is 0.035 with either kind of design (60 questions × 5 generations). Each" in text
-
-
 def test_a_design_that_is_worse_than_the_run_is_not_called_the_best():
     # by hand: 90 questions once and 10 twice; with the same number for each, 100 x 1 has a larger error than the run
     noise = VarianceComponents(question=0.04, generation=0.16, models=1)
@@ -237,11 +228,11 @@ def test_a_design_that_is_worse_than_the_run_is_not_called_the_best():
     few = find_best_designs(pilot, Cost(), "calls", 110.0)["at most 100 questions"]
     designs = {"one kind": few, "another": few}
     text = describe_frontier(designs, "calls", (110.0, float(pilot.standard_error(1.1))))
-    assert "the best is" not in text
-    assert "No design with equally many generations for every question does better for as much" in text
+    assert "the best with equally many generations for every question is" in text
     run, best = np.sqrt(0.04 / 100 + 0.16 / 110), np.sqrt(0.2 / 100)
     assert f"a standard error of {run:.3g} (cross)" in text
-    assert f"{best:.3g} with either kind of design (100 questions × 1 generation)" in text
+    assert f"{best:.3g} with one kind (100 questions × 1 generation)" in text
+    assert "No design of 30 questions is cheaper" in describe_frontier({"a": []}, "calls", (10.0, 0.1))
 
 
 def test_costs_are_what_the_frontier_is_drawn_against(cells):
@@ -286,21 +277,6 @@ def test_many_models_are_cut():
     assert len(set(columns(sheet, "errors-k")["model"])) == 4
 
 
-def test_sentences_at_the_edges():
-    told = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.0), sufficient=None, several=False)
-    assert told == (
-        "m has a standard error of 0.0500 with one generation per question, and no noise remains that generations "
-        "could not remove."
-    )
-    never = describe_standard_errors(
-        "m", 3.0, has_point=True, errors=(0.05, 0.03, 0.0001), sufficient=None, several=False
-    )
-    assert never.endswith("It takes more than a thousand to come within a tenth of that.")
-    one = describe_standard_errors("m", 1.0, has_point=True, errors=(0.05, 0.05, 0.049), sufficient=1, several=False)
-    assert "1 generation comes within a tenth of that." in one
-    assert "no design of 30 questions is cheaper" in describe_frontier({"a": []}, "calls", (10.0, 0.1))
-
-
 def test_very_many_generations_are_cut_and_bands_stay_in_range():
     n = np.full((1, 30), 1200)
     right = np.random.default_rng(5).binomial(n, 0.003).astype(float)
@@ -324,18 +300,3 @@ def test_hostile_names_are_data():
     for figure in section.items:
         assert "<" not in figure.page_spec
         assert "calculate" not in figure.page_spec
-
-
-def test_a_kind_of_design_that_is_worse_than_the_run_is_not_called_the_best():
-    # by hand: 90 questions once and 10 twice, with a noise of .04 + .16; more questions are better, as many are not
-    noise = VarianceComponents(question=0.04, generation=0.16, models=1)
-    pilot = ModelPilot("m", noise, 100, 1, np.array([1] * 90 + [2] * 10), n_failed=7)
-    designs = find_best_designs(pilot, Cost(), "calls", 110.0)
-    text = describe_frontier(designs, "calls", (110.0, float(pilot.standard_error(1.1))), pilot.n_failed)
-    better, worse = np.sqrt(0.2 / 110), np.sqrt(0.2 / 100)
-    assert "This run took 110 calls that gave a score (7 more have none) for a standard error of" in text
-    assert f"For as much, the best is {better:.3g} with any number of questions (110 questions × 1 generation)." in text
-    assert (
-        "No design with equally many generations for every question does better for as much with at most 100 "
-        f"questions; the best of those is {worse:.3g} (100 questions × 1 generation)."
-    ) in text

@@ -223,7 +223,7 @@ def test_many_models_are_cut_and_the_section_says_so():
     cube, _ = planted(models=25)
     numbers = PromptAnalysis(cube, None, cube.models, 0.95, 0.01, 0.1)
     sources, *effects = build_prompt_noise_figures(numbers, ElementBuilder("b1"))
-    assert "Drawn for the first 20 of 25 models" in sources.caption
+    assert "Drawn for 20 of 25 models" in sources.caption
     assert all("Drawn for 4 of 25 models" in figure.caption for figure in effects)
     assert numbers.pick_models(4) == ["m0", "m8", "m16", "m24"]
 
@@ -249,7 +249,6 @@ def test_with_few_prompts_each_dimension_has_a_figure_that_says_how_it_was_fitte
     assert not list(numbers.list_missing_dimensions())
     _, table, *figures = build_prompt_noise_figures(numbers, ElementBuilder("b1"))
     assert len(table.rows) == len(figures) == 3
-    assert all("the dimension is fitted by itself: what the others do is noise" in one.caption for one in figures)
     score = cube.mean[0].mean(axis=0)[:14]
     means = np.array([score[drawn["b"] == v].mean() for v in range(6)])
     at = [i for i, name in enumerate(numbers.effects.dimensions) if name == "b"]
@@ -364,16 +363,7 @@ def test_the_page_has_the_consistency_rate():
     listing = consistency_table("AABBCCAB", "AABBCCDD")
     assert [(row[0], row[2], row[5]) for row in listing.rows] == [("b", "100%", "100%"), ("a", "75%", "75%")]
     assert [row[4] for row in listing.rows] == ["–", "–"]  # one generation per prompt
-    assert "b in 100% of the cases (the most) and by a in 75%" in listing.caption
-
-
-def test_models_that_are_equally_consistent_are_all_named():
-    """By hand: a and c answer three of four questions alike, b all or as many."""
-    text = consistency_table("AABBCCAB", "AABBCCDD", "ABBBCCDD").caption
-    assert "by b in 100% of the cases (the most) and by " in text
-    assert "by a and c in 75%" in text or "by c and a in 75%" in text
-    text = consistency_table("AABBCCAB", "AABBCDDD", "ABBBCCDD").caption
-    assert "is answered alike by every model in 75% of the cases;" in text
+    assert "alike in 75% to 100% of the cases" in listing.caption
 
 
 def test_no_number_is_given_where_epsilon_is_not_below_the_variance():

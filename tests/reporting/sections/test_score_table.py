@@ -146,7 +146,6 @@ def test_pairs_are_counted_against_the_curve():
     ragged = cells("1" * 60, "1" * 40 + "0" * 18 + "--", "0" * 58 + "11", "1" * 60)
     (figure,) = build_disagreement_figure(pairs(ragged), sheet, max_pairs=3)
     assert "Pairs have different numbers of common questions" in figure.caption
-    assert "1 pair never disagreed" in figure.caption
     assert "Drawn for one pair in 2" in figure.caption
 
 
@@ -155,7 +154,6 @@ def test_models_that_never_disagree_are_not_above_the_curve():
     made = pairs(cells("1" * 40, "1" * 40, "0" * 40, "0" * 40))
     text = describe_disagreement(made, significant_difference(made.disagreement, 40, 0.95))
     assert text.startswith("4 of 6 pairs are on or above the curve")
-    assert "2 pairs never disagreed." in text
 
 
 def test_differences_that_do_not_vary_have_no_known_error():

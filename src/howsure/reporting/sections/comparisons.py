@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -32,7 +33,14 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
-from howsure.reporting.formatting import format_count, format_level, format_share, format_significant, is_or_are
+from howsure.reporting.formatting import (
+    describe_drawn,
+    format_count,
+    format_level,
+    format_share,
+    format_significant,
+    is_or_are,
+)
 from howsure.reporting.sections.score_table import MAX_MODELS, MAX_OPEN_MODELS
 from howsure.reporting.sections.summary import describe_adjustment, group_by_verdict, judge_reference
 from howsure.stats.comparisons import POWER, Pairs, ReferenceComparisons, compare_with_reference
@@ -59,7 +67,7 @@ LEAD_OVER_PROMPTS = (
 
 #: Said of figures that use the errors of single questions where questions come in clusters.
 _COUNT_AS_INDEPENDENT = (
-    "Here questions count as independent; the errors and tests for new clusters are in the table of pairs. "
+    "Here questions count as independent; the errors and tests for new clusters are in the table of pairs."
 )
 
 
@@ -83,6 +91,10 @@ def build_comparison_section(
     return Section("pairs", "Who beats whom", "Who beats whom", lead, tuple(figures), left_out)
 
 
+#: Added where only the first models are drawn.
+COUNTED = ", the first of their order; the counts are over all"
+
+
 def _build_verdict_figures(
     pairs: Pairs, order: Sequence[str], reference: str, builder: ElementBuilder, *, chosen_by_scores: bool
 ) -> Iterator[Figure]:
@@ -90,9 +102,7 @@ def _build_verdict_figures(
     verdicts, rows = list(pairs.verdict), order[:MAX_MODELS]
     others = [model for model in order if model != reference][:MAX_MODELS]
     compared = compare_with_reference(pairs, reference, chosen_by_scores=chosen_by_scores)
-    caption = describe_forest(compared)
-    if len(others) < len(order) - 1:
-        caption += f" Drawn for the first {len(others)} of {len(order) - 1:,} other models; the counts are over all."
+    caption = describe_forest(compared) + describe_drawn(len(others), len(order) - 1, COUNTED)
     yield builder.build_figure(
         "forest",
         caption,
@@ -144,27 +154,22 @@ def build_disagreement_figure(
     )
 
 
-_UNDECIDED = "undecided, as unread answers decide whether it differs"
+#: What the caption says of the models of each group, "BE" in their number.
+_GROUPS = {
+    "below": "BE clearly below it",
+    "above": "BE clearly above it",
+    "open": "cannot be told apart from it at this sample size",
+    "undecided": "BE undecided, as unread answers decide whether it differs",
+    "untestable": "cannot be tested against it",
+}
 
 
 def describe_forest(compared: ReferenceComparisons) -> str:
     """Describe the differences of the models from the reference."""
     groups = group_by_verdict(compared, compared.models)
-    parts = [
-        f"{format_count(len(names), 'model')} {phrase if len(names) > 1 else single}"
-        for names, phrase, single in (
-            (groups["below"], "are clearly below it", "is clearly below it"),
-            (groups["above"], "are clearly above it", "is clearly above it"),
-            (
-                groups["open"],
-                "cannot be told apart from it at this sample size",
-                "cannot be told apart from it at this sample size",
-            ),
-            (groups["undecided"], f"are {_UNDECIDED}", f"is {_UNDECIDED}"),
-            (groups["untestable"], "cannot be tested against it", "cannot be tested against it"),
-        )
-        if names
-    ]
+    counts = {group: len(models) for group, models in groups.items() if models}
+    words = {group: f"{format_count(n, 'model')} {_GROUPS[group]}" for group, n in counts.items()}
+    parts = [words[group].replace("BE", is_or_are(counts[group])) for group in _GROUPS if group in counts]
     text = f"Compared with {compared.reference}: {'; '.join(parts)}."
     level, several = format_level(compared.level), compared.n_tests > 1
     if several:
@@ -178,27 +183,23 @@ def describe_forest(compared: ReferenceComparisons) -> str:
         power = f"{POWER:.0%} power{' or more by these tests' if several else ' by this test'}"
         size = format_significant(float(np.median(detectable)))
         text += f" A true difference of {size}{median} would be found with {power}."
-    if len(groups["untestable"]) == len(compared.models):
+    if counts.get("untestable") == len(compared.models):
         return text
-    text += f" Thick bars are {level} intervals of single differences"
-    if several:
-        text += f"; thin bars hold for all {compared.n_tests:,} tests at once (Bonferroni)"
-    return f"{text}."
+    bars = f"; thin bars hold for all {compared.n_tests:,} tests at once (Bonferroni)" if several else ""
+    return f"{text} Thick bars are {level} intervals of single differences{bars}."
 
 
 def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
     """Describe how many pairs are distinguishable; `n_drawn` models are drawn."""
-    words = list(pairs.verdict)
-    decided, untestable = words.count("distinguishable"), words.count("not testable")
-    text = f"{decided:,} of {format_count(len(words), 'pair')} can be told apart, adjusted for all pairs (Holm)"
-    text += f"; {untestable:,} cannot be tested" if untestable else ""
-    if undecided := words.count("undecided"):
-        text += f"; for {undecided:,} unread answers decide"
+    n = Counter(pairs.verdict)
+    text = (
+        f"{n['distinguishable']:,} of {format_count(len(pairs.a), 'pair')} can be told apart, adjusted for all pairs "
+    )
+    text += "(Holm)" + (f"; {n['not testable']:,} cannot be tested" if n["not testable"] else "")
+    text += f"; for {n['undecided']:,} unread answers decide" if n["undecided"] else ""
     text += ". Blue: the row's model scores higher; orange: lower; a grey dot: cannot be told apart or not tested"
-    text += ", or undecided." if undecided else "."
-    if n_drawn < len(pairs.models):
-        text += f" Drawn for the first {n_drawn} of {len(pairs.models):,} models; the counts are over all."
-    return text
+    text += ", or undecided." if n["undecided"] else "."
+    return text + describe_drawn(n_drawn, len(pairs.models), COUNTED)
 
 
 def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
@@ -208,68 +209,57 @@ def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:
     n_equal = int(np.sum(se == 0))
     if len(available) + n_equal == 0:
         return "No two models have a question in common."
-    text = _COUNT_AS_INDEPENDENT if pairs.cells.clusters is not None else ""
+    parts = [_COUNT_AS_INDEPENDENT] if pairs.cells.clusters is not None else []
     if len(available):
         median = format_significant(float(np.median(available)))
-        text += f"With one generation per question the median standard error of a difference is {median}. "
+        parts.append(f"With one generation per question the median standard error of a difference is {median}.")
     if n_equal:
-        text += (
-            f"In {n_equal:,} of {format_count(len(available) + n_equal, 'pair')} no variation was seen, so that the "
-            "error is unknown. "
-        )
-    text = text.rstrip()
+        count = format_count(len(available) + n_equal, "pair")
+        parts.append(f"In {n_equal:,} of {count} no variation was seen, so that the error is unknown.")
     correlation = pairs.correlation[np.isfinite(pairs.correlation)]
     if len(correlation):
-        helped = int(np.sum(correlation > 0))
-        text += (
-            f" In {helped:,} of {format_count(len(correlation), 'pair')} the scores of the two models are positively "
-            "correlated over questions: there, pairing gives the difference a smaller error than two separate sets of "
-            "questions would."
-            if helped
-            else " In no pair are the scores of the two models positively correlated over questions: pairing does not "
-            "reduce the error of any difference here."
+        count = f"{int(np.sum(correlation > 0)):,} of {format_count(len(correlation), 'pair')}"
+        parts.append(
+            f"In {count} the scores of the two models are positively correlated over questions: there, pairing gives "
+            "the difference a smaller error than two separate sets of questions would."
         )
-    common = pairs.n_questions[pairs.n_questions > 0]
-    if len(np.unique(common)) > 1:
-        text += (
-            f" Pairs have {int(common.min()):,} to {int(common.max()):,} common questions, and the error falls with "
-            "their number: pairs with few of them lie higher."
-        )
-        text += " The curves are drawn for the median number." if binary else ""
-    if every > 1:
-        text += f" Drawn for one pair in {every:,}."
-    return text
+    if binary and len(np.unique(pairs.n_questions[pairs.n_questions > 0])) > 1:
+        parts.append("Pairs have different numbers of common questions; the curves are for the median number.")
+    return " ".join(parts + _describe_every(every))
 
 
 def describe_disagreement(pairs: Pairs, thresholds: FloatArray, *, every: int = 1) -> str:
-    """Describe how many pairs one generation per question can distinguish."""
+    """Describe how many pairs one generation per question can distinguish; some of the pairs disagree.
+
+    `thresholds` is the smallest significant difference of each pair, shape (P,).
+    """
     available = ~np.isnan(pairs.disagreement) & ~np.isnan(thresholds)
-    count = int(available.sum())
-    disagree = pairs.disagreement[available] > 0  # of two models that never disagree nothing is significant
-    n_above = int(np.sum(disagree & (np.abs(pairs.difference[available]) >= thresholds[available])))
-    n_equal = int(np.sum(~disagree))
-    middle = int(np.argsort(pairs.disagreement[available], kind="stable")[count // 2])
-    text = _COUNT_AS_INDEPENDENT if pairs.cells.clusters is not None else ""
-    text += (
-        f"{n_above:,} of {format_count(count, 'pair')} {is_or_are(n_above)} on or above the curve: a difference of "
-        f"that size in one generation per question has p ≤ {1 - pairs.level:.2g} by the normal law, for this pair "
-        "alone; with few questions that differ the test of the table needs more. "
+    disagreement, limits = pairs.disagreement[available], thresholds[available]
+    # of two models that never disagree nothing is significant
+    n_above = int(np.sum((disagreement > 0) & (np.abs(pairs.difference[available]) >= limits)))
+    middle = int(np.argsort(disagreement, kind="stable")[len(limits) // 2])
+    parts = [_COUNT_AS_INDEPENDENT] if pairs.cells.clusters is not None else []
+    parts.append(
+        f"{n_above:,} of {format_count(len(limits), 'pair')} {is_or_are(n_above)} on or above the curve: a difference "
+        f"of that size in one generation per question has p ≤ {1 - pairs.level:.2g} by the normal law, for this pair "
+        "alone; with few questions that differ the test of the table needs more."
     )
-    share = format_share(float(pairs.disagreement[available][middle]))
-    text += (
-        f"Models that differ on {share} of the questions, as a typical pair here, need a difference of "
-        f"{format_significant(float(thresholds[available][middle]))}. "
+    parts.append(
+        f"Models that differ on {format_share(float(disagreement[middle]))} of the questions, as a typical pair here, "
+        f"need a difference of {format_significant(float(limits[middle]))}."
     )
     if len(pairs.cells.variants) > 1:
-        text += "The two generations are each in a prompt of its own. "
-    if n_equal:
-        text += f"{format_count(n_equal, 'pair')} never disagreed. "
-    text += "More questions lower the curve; with more generations per question smaller differences are detected."
+        parts.append("The two generations are each in a prompt of its own.")
     if len(np.unique(pairs.n_questions[available])) > 1:
-        text += " Pairs have different numbers of common questions: the curve is for the median, the count for each."
-    if every > 1:
-        text += f" Drawn for one pair in {every:,}."
-    return text
+        parts.append(
+            "Pairs have different numbers of common questions: the curve is for the median, the count for each."
+        )
+    return " ".join(parts + _describe_every(every))
+
+
+def _describe_every(every: int) -> list[str]:
+    """Return that only some of the pairs are drawn, if so."""
+    return [f"Drawn for one pair in {every:,}."] if every > 1 else []
 
 
 _VERDICTS = ["distinguishable", "not distinguishable", "not testable", "undecided"]

@@ -23,9 +23,11 @@ from howsure.reporting.charts import (
 )
 from howsure.reporting.elements import ElementBuilder, Section, TextTable
 from howsure.reporting.formatting import (
+    describe_drawn,
     format_count,
+    format_each,
     format_level,
-    format_number,
+    format_ranges,
     format_significant,
     is_or_are,
     join_names,
@@ -110,9 +112,7 @@ def describe_costs(result: CostScores, drawn: Sequence[str]) -> str:
     unscored = int(np.sum(np.isnan(result.score) & ~np.isnan(result.cost)))
     if unscored:
         text += f" {format_count(unscored, 'model')} without a score {is_or_are(unscored)} left out."
-    if not_drawn := len(result.models) - unknown - unscored - len(rows):
-        text += f" Drawn for {len(rows):,} of {len(rows) + not_drawn:,} models."
-    return text
+    return text + describe_drawn(len(rows), len(result.models) - unknown - unscored)
 
 
 def _format_cost(result: CostScores, row: int) -> str:
@@ -133,13 +133,8 @@ def _build_table(result: CostScores, drawn: Sequence[str], builder: ElementBuild
         "Model": list(drawn),
         "Better for less": [join_names(result.better_for_less[i], 3) or "–" for i in at],
         _HEADINGS[result.unit]: [format_significant(factor * float(result.cost[i]), 3) for i in at],
-        "Score": [format_number(float(result.score[i]), places) for i in at],
-        f"{format_level(result.level)} interval": [
-            "–"
-            if np.isnan(result.low[i])
-            else f"{format_number(float(result.low[i]), places)} to {format_number(float(result.high[i]), places)}"
-            for i in at
-        ],
+        "Score": format_each(result.score[at], places),
+        f"{format_level(result.level)} interval": format_ranges(result.low[at], result.high[at], places),
     }
     caption = "The models that cost no more than a model and score clearly higher stand beside it."
     return builder.build_text_table(

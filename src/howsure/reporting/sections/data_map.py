@@ -21,16 +21,9 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import format_count, format_level, format_number, format_share, is_or_are
+from howsure.reporting.formatting import format_count, format_each, format_level, format_number, format_share, is_or_are
 from howsure.stats.core.results import Columns
-from howsure.stats.questions import (
-    MAX_P_CORRECT,
-    MIN_CONSISTENCY,
-    AnswerCounts,
-    LabelErrors,
-    find_label_errors,
-    min_generations,
-)
+from howsure.stats.questions import MAX_P_CORRECT, MIN_CONSISTENCY, AnswerCounts, LabelErrors, find_label_errors
 
 #: Rows of the table on the page and of the table behind it, at most.
 _MAX_ROWS, _MAX_STORED_ROWS = 50, 1_000
@@ -67,7 +60,7 @@ def build_data_map_section(answers: AnswerCounts | None, builder: ElementBuilder
     items: list[Figure | TextTable] = []
     left_out: list[str] = []
     if np.any(~np.isnan(errors.consistency) & ~np.isnan(errors.p_correct)):
-        items.append(_build_map(errors, answers, builder))
+        items.append(_build_map(errors, builder))
     else:
         left_out.append("data map (no model has two generations with an answer to a question)")
     if errors.suspected.any():
@@ -77,12 +70,12 @@ def build_data_map_section(answers: AnswerCounts | None, builder: ElementBuilder
     return Section(name, title, title, LEAD, tuple(items), tuple(left_out))
 
 
-def _build_map(errors: LabelErrors, answers: AnswerCounts, builder: ElementBuilder) -> Figure:
+def _build_map(errors: LabelErrors, builder: ElementBuilder) -> Figure:
     """Return the figure of consistency against P(correct)."""
     binned = is_dense(errors)
     return builder.build_figure(
         "map",
-        describe_data_map(errors, binned=binned) + describe_few_generations(answers),
+        describe_data_map(errors, binned=binned),
         draw_data_map(errors),
         marks=min(len(errors.questions), MAX_POINTS),
         drawing="Density of questions, suspected label errors as points"
@@ -105,13 +98,13 @@ def _build_table(errors: LabelErrors, builder: ElementBuilder) -> TextTable:
             "Question": list(rows.questions),
             "Target": [_shorten(text, _MAX_CHARACTERS) for text in rows.target],
             "Other answer": [_shorten(text, _MAX_CHARACTERS) for text in rows.answer],
-            "P(correct)": [format_number(p, 2) for p in rows.p_correct.tolist()],
-            "Consistency": [format_number(s, 2) for s in rows.consistency.tolist()],
-            "Answers": [f"{n:,}" for n in rows.n_sets.tolist()],
+            "P(correct)": format_each(rows.p_correct, 2),
+            "Consistency": format_each(rows.consistency, 2),
+            "Answers": format_each(rows.n_sets),
             "Models agreeing": [
                 f"{a} of {n}" for a, n in zip(rows.models_agreeing.tolist(), rows.n_models.tolist(), strict=True)
             ],
-            "Evidence": [format_number(value, 1) for value in columns["evidence"].tolist()],
+            "Evidence": format_each(columns["evidence"], 1),
             "P(wrong) at most": [_format_limit(value) for value in columns["p_wrong_max"].tolist()],
         },
         text_columns=3,
@@ -191,32 +184,6 @@ corner, P(correct) up to 0.1 and consistency of −0.8 at least, holds 1 of 3 qu
         text += (
             f" {format_count(left, 'question')} with fewer than two read answers of any model {is_or_are(left)} not "
             "drawn."
-        )
-    return text
-
-
-def describe_few_generations(answers: AnswerCounts) -> str:
-    """Describe cells with too few or too different numbers of generations; empty if there are none.
-
-    >>> from howsure.stats.questions import AnswerCounts
-    >>> describe_few_generations(AnswerCounts.from_generations("s", {"a": {"q1": ["4", "4"]}}, {}))
-    ' 1 of 1 cell of a model and a question has fewer than 4 answers: there a single one that differs brings \
-consistency below −0.8.'
-    """
-    n = answers.at_cells(answers.n * answers.parsed)
-    n = n[n > 1]
-    text, least = "", min_generations(MIN_CONSISTENCY)
-    if few := int(np.sum(n < least)):
-        text += (
-            f" {few:,} of {format_count(n.size, 'cell')} of a model and a question {'has' if few == 1 else 'have'} "
-            "fewer "
-            f"than {least} answers: there a single one that differs brings consistency below "
-            f"{format_number(MIN_CONSISTENCY, 1)}."
-        )
-    if n.size and n.max() > 2 * n.min():
-        text += (
-            f" Cells have {n.min():,.0f} to {n.max():,.0f} answers; consistency comes out too high where they are few, "
-            "so compare questions with about as many."
         )
     return text
 

@@ -24,7 +24,7 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
-from howsure.reporting.formatting import format_count, format_share, join_names
+from howsure.reporting.formatting import describe_drawn, format_count, format_share, join_names
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.questions import (
@@ -49,9 +49,6 @@ _MAX_BINS = 10
 
 #: Concentration above which a Beta distribution style like a point.
 _POINT_CONCENTRATION = 500
-
-#: Distance from 0 and 1 within which the caption counts the questions of the fitted Beta.
-_NEAR_ENDS = 0.1
 
 #: Distance of a fitted Beta from the observed shares below which it fits by construction.
 _EXACT_FIT = 0.001
@@ -224,22 +221,19 @@ def _describe_stability(cells: Cells, stability: DifficultyStability, described:
         f"{format_count(int(stability.n_questions[first]), 'question')} (P(correct) within {stability.margin:g} of 0 "
         "or 1, sampling noise taken out); the others depend on chance. "
     )
-    if len(described) == 1:
+    chance = 1 - (stability.near_0 + stability.near_1)[described]
+    least, most = int(np.argmin(chance)), int(np.argmax(chance))
+    if format_share(float(chance[least])) == format_share(float(chance[most])):
         return text
-    decided = (stability.near_0 + stability.near_1)[described]
-    names = [cells.models[i] for i in described]
-    least, most = int(np.argmin(decided)), int(np.argmax(decided))
-    if format_share(float(decided[least])) == format_share(float(decided[most])):
-        whom = "all of them" if len(names) == len(cells.models) else join_names(names)
-        return f"{text}Chance decides equally for {whom} ({format_share(1 - float(decided[0]))} of the questions). "
-    return (
-        f"{text}Chance decides least for {names[most]} ({format_share(1 - float(decided[most]))} of the questions) "
-        f"and most for {names[least]} ({format_share(1 - float(decided[least]))}). "
-    )
+    names = [f"{cells.models[described[i]]} ({format_share(float(chance[i]))}" for i in (least, most)]
+    return f"{text}Chance decides least for {names[0]} of the questions) and most for {names[1]}). "
 
 
 def describe_cumulative(curves: BetaCurves, fit: BetaFit, most_generations: int) -> str:
-    """Describe how far the fitted Beta is from the data, and its parameters for one model."""
+    """Describe how far the fitted Beta is from the data, and its parameters for one model.
+
+    `most_generations` of a question: the means of two have as many free shares as a Beta has parameters.
+    """
     available = ~np.isnan(curves.distance)
     if not available.any():
         return (
@@ -250,29 +244,23 @@ def describe_cumulative(curves: BetaCurves, fit: BetaFit, most_generations: int)
     if unfitted := [model for model, is_fitted in zip(curves.models, available, strict=True) if not is_fitted]:
         text += f"Only the observed means are drawn for {join_names(unfitted)}, to which no Beta can be fitted. "
     largest = float(np.nanmax(curves.distance))
-    worst = [curves.models[i] for i in np.flatnonzero(np.isclose(curves.distance, largest, rtol=1e-9, atol=0))]
     if most_generations == 2 and largest < _EXACT_FIT:
         text += "Some Beta fits nearly any means of two generations exactly, so that the fit is no evidence for it. "
     else:
         text += (
-            f"The fitted Beta is never farther than {format_share(largest)} of the questions from what was "
-            f"observed{f', farthest for {join_names(worst)}' if len(worst) < available.sum() else ''}. "
+            f"The fitted Beta is never farther than {format_share(largest)} of the questions from what was observed. "
         )
     first = int(np.flatnonzero(available)[0])
     name, a, b = curves.models[first], float(fit.a[first]), float(fit.b[first])
     if a + b > _POINT_CONCENTRATION:
         return f"{text}For {name} all questions are about equally hard."
     zero = f" and {format_share(float(fit.zero[first]))} at 0" if fit.zero[first] > 0 else ""
-    share = format_share(float(fit.share_near_ends(_NEAR_ENDS)[first]))
-    return (
-        f"{text}For {name} it is Beta({a:.2g}, {b:.2g}){zero}, which has {share} of the questions within "
-        f"{_NEAR_ENDS:g} of 0 or 1."
-    )
+    return f"{text}For {name} it is Beta({a:.2g}, {b:.2g}){zero}."
 
 
 def describe_models_left_out(n_drawn: int, n_models: int, n_single: int) -> str:
     """Describe which models are not drawn."""
-    text = f" Drawn for {n_drawn:,} of {n_models:,} models, spread over their order." if n_drawn < n_models else ""
+    text = describe_drawn(n_drawn, n_models, ", spread over their order")
     if n_single:
         text += (
             f" {format_count(n_single, 'model')} with one generation per question {'is' if n_single == 1 else 'are'} "

@@ -29,7 +29,15 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
-from howsure.reporting.formatting import format_count, format_level, format_number, format_significant
+from howsure.reporting.formatting import (
+    describe_drawn,
+    format_count,
+    format_each,
+    format_level,
+    format_number,
+    format_range,
+    format_significant,
+)
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.claims import COST_UNITS, CostUnit
@@ -52,8 +60,8 @@ from howsure.stats.scores import Scores, score
 #: Numbers of generations that grow by about the same factor.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100, 150, 200)
 
-#: Largest number of generations in the figure of run ranges, and in the search of `_sufficient_generations`.
-_MAX_DRAWN, _MAX_SEARCHED = 50, 1000
+#: Largest number of generations in the figure of run ranges.
+_MAX_DRAWN = 50
 
 #: Budgets of the frontier, as multiples of the cost of the run.
 _BUDGETS = 2.0 ** np.arange(-5, 4)
@@ -199,8 +207,7 @@ def _build_range_figure(
         range_of_numbers = f"{most:,}" if least == most else f"{least:,} to {most:,}"
         each = " of each question" if cube.nested else ""
         caption += f" Generations of {whose} are from {range_of_numbers} prompts{each}."
-    if len(models) < len(sampled):
-        caption += f" Drawn for {len(models)} of {len(sampled):,} models."
+    caption += describe_drawn(len(models), len(sampled))
     yield builder.build_figure(
         "growing",
         caption,
@@ -224,23 +231,11 @@ def _build_error_figure(
 ) -> Figure:
     """Return the figure of standard errors against generations."""
     drawn = pick_spaced(pilots, MAX_SERIES)
-    most = max(2 * max(pilot.n_generations for pilot in drawn), 50)
+    first, most = drawn[0], max(2 * max(pilot.n_generations for pilot in drawn), 50)
     k = np.array([step for step in _STEPS if step <= most], float)
     points = {pilot.model: (pilot.n_generations, pilot.run_error) for pilot in drawn if pilot.n_generations <= k[-1]}
-    first = drawn[0]
-    caption = describe_standard_errors(
-        first.model,
-        first.n_generations,
-        has_point=first.model in points,
-        errors=(
-            float(first.standard_error(1)),
-            first.run_error,
-            float(first.standard_error(math.inf)),
-        ),
-        sufficient=_sufficient_generations(first),
-        several=several,
-        in_clusters=in_clusters,
-    )
+    has_point = first.model in points
+    caption = describe_standard_errors(first, has_point=has_point, several=several, in_clusters=in_clusters)
     if several and first.n_missing:
         n_cells = first.n_missing + len(first.counts)
         caption += (
@@ -248,9 +243,7 @@ def _build_error_figure(
             f"{first.model}: the error of these data takes that into account, the others are for generations in all "
             "pairs."
         )
-    caption += _describe_table_error(first)
-    if len(drawn) < len(pilots):
-        caption += f" Drawn for {len(drawn)} of {len(pilots):,} models."
+    caption += _describe_table_error(first) + describe_drawn(len(drawn), len(pilots))
     return builder.build_figure(
         "errors-k",
         caption,
@@ -271,13 +264,6 @@ def _describe_table_error(pilot: ModelPilot) -> str:
         f" The {noise} of {pilot.model} is estimated below 0 and counts as 0 here; the table of scores, whose {error} "
         f"contains the estimate, has {format_number(pilot.score_error.table_error, places)}."
     )
-
-
-def _sufficient_generations(pilot: ModelPilot) -> int | None:
-    """Return the fewest generations with an error within a tenth of the limit; None if more than a thousand."""
-    k = np.arange(1.0, _MAX_SEARCHED + 1)
-    near = pilot.standard_error(k) <= 1.1 * pilot.standard_error(math.inf)
-    return int(k[np.argmax(near)]) if near.any() else None
 
 
 def find_best_designs(pilot: ModelPilot, cost: Cost, unit: CostUnit, spent: float) -> dict[str, list[StudyDesign]]:
@@ -338,17 +324,13 @@ def describe_run_ranges(ranges: Convergence, new: Limits, greedy: Mapping[str, f
     `new` has the limits of the score on new questions, `ends` the number of generations of each model in the data.
     """
     model = ranges.models[0]
-    places = choose_decimals(ranges.se[0])
-    k = ends[model]
+    places, k = choose_decimals(ranges.se[0]), ends[model]
     columns = [0, ranges.k.tolist().index(k)]
-    spans = [
-        f"{format_number(float(ranges.low[0, i]), places)} to {format_number(float(ranges.high[0, i]), places)}"
-        for i in columns
-    ]
+    one, several = (format_range(float(ranges.low[0, i]), float(ranges.high[0, i]), places) for i in columns)
     widths = [float(new.high[0, i] - new.low[0, i]) for i in columns]
     text = (
         f"On these questions, {format_level(ranges.level)} of the runs of {model} with one generation per question "
-        f"score from {spans[0]}, with {k:,} from {spans[1]} (inner band)."
+        f"score from {one}, with {k:,} from {several} (inner band)."
     )
     if not ranges.high[0, 0] > ranges.low[0, 0]:  # a band of no width would claim that no run can differ
         text = f"No two generations of {model} on a question scored differently: the range of its runs is unknown."
@@ -360,59 +342,35 @@ def describe_run_ranges(ranges: Convergence, new: Limits, greedy: Mapping[str, f
             f" The interval for new questions (outer band) goes from a width of {format_number(widths[0], places)} to "
             f"one of {format_number(widths[1], places)}{reason}."
         )
-    text += (
-        " Both bands are computed from the variances within and between questions; the outer one is the interval of "
-        "the table of scores, wider or narrower by the ratio of the standard errors."
-    )
     for name, value in greedy.items():
         i = ranges.models.index(name)
         side = "above" if value > ranges.high[i, 0] else "below" if value < ranges.low[i, 0] else "within"
         text += (
             f" Greedy decoding of {name} scores {format_number(value, places)}, {side} the range of runs with one "
-            "sampled "
-            "generation per question."
+            "sampled generation per question."
         )
     return text
 
 
-def describe_standard_errors(
-    model: str,
-    n_generations: float,
-    *,
-    has_point: bool,
-    errors: tuple[float, float, float],
-    sufficient: int | None,
-    several: bool,
-    in_clusters: bool = False,
-) -> str:
-    """Describe the standard error of a model with one generation, with those of the data, and with any number."""
-    places = choose_decimals(np.array(errors)) + 1  # the last two differ little
-    one, now, least = (format_number(value, places) for value in errors)
+def describe_standard_errors(pilot: ModelPilot, *, has_point: bool, several: bool, in_clusters: bool = False) -> str:
+    """Describe the standard error of a model with one generation, with those of the data, and with any number.
+
+    `several`: generations are per prompt and errors are for new prompts.
+    """
+    errors = (float(pilot.standard_error(1)), pilot.run_error, float(pilot.standard_error(math.inf)))
+    one, now, least = format_each(errors, choose_decimals(np.array(errors)) + 1)  # the last two differ little
     each = "per question and prompt" if several else "per question"
-    text = f"{model} has a standard error of {one} with one generation {each}"
-    if not math.isclose(n_generations, 1):
-        count = (
-            f"{n_generations:,.0f}"
-            if n_generations >= 100 or n_generations == int(n_generations)
-            else f"{n_generations:.3g}"
-        )
+    text = f"{pilot.model} has a standard error of {one} with one generation {each}"
+    k = pilot.n_generations
+    if not math.isclose(k, 1):
+        count = f"{k:,.0f}" if k >= 100 or k == int(k) else f"{k:.3g}"
         text += f", {now} with {count}{' (the point)' if has_point else ''}"
-    if errors[2] > 0:
-        text += (
-            f" and {least} with any number of them: only more questions{' in more clusters' if in_clusters else ''}"
-            f"{' and prompts' if several else ''} go below. "
-        )
-    else:
-        text += ", and no noise remains that generations could not remove. "
-    if sufficient is not None and errors[2] > 0:
-        text += (
-            f"{format_count(sufficient, 'generation')} {'comes' if sufficient == 1 else 'come'} within a tenth of that."
-        )
-    elif errors[2] > 0:
-        text += "It takes more than a thousand to come within a tenth of that."
-    if several:
-        text += " The errors are for new questions in new prompts."
-    return text.rstrip()
+    if not errors[2] > 0:
+        return f"{text}, and no noise remains that generations could not remove."
+    more = (
+        f"only more questions{' in more clusters' if in_clusters else ''}{' and prompts' if several else ''} go below"
+    )
+    return f"{text} and {least} with any number of them: {more}."
 
 
 def describe_frontier(
@@ -422,52 +380,28 @@ def describe_frontier(
     n_failed: int = 0,
     n_default: int = 0,
 ) -> str:
-    """Describe the best design at the cost of the run, for each kind of design."""
+    """Describe the best design at the cost of the run, for each kind of design.
+
+    `n_failed` and `n_default` generations, without a score and with the default prompt, are not in the cost.
+    """
     spent, se = run
-    cost_text = {"calls": f"{spent:,.0f} calls", "tokens": f"{spent:,.0f} tokens", "cost": f"a cost of {spent:,.4g}"}[
-        unit
-    ]
-    at_most = {
-        kind: max((d for d in each if getattr(d, unit) <= spent * (1 + 1e-9)), key=lambda d: -d.se, default=None)
-        for kind, each in designs.items()
-    }
+    cost = f"a cost of {spent:,.4g}" if unit == "cost" else f"{spent:,.0f} {unit}"
     if n_default:
-        cost_text += f" with prompts that were drawn ({n_default:,} more with the default prompt)"
+        cost += f" with prompts that were drawn ({n_default:,} more with the default prompt)"
     if n_failed:
-        cost_text += f" that gave a score ({n_failed:,} more {'has' if n_failed == 1 else 'have'} none)"
-    if not any(at_most.values()):
-        error = format_significant(se)
-        return (
-            f"This run took {cost_text} for a standard error of {error} (cross); no design of 30 questions is cheaper."
-        )
-    if len({d and _format_design(d) for d in at_most.values()}) == 1:
-        at_most = {"either kind of design": next(iter(at_most.values()))}
-    # with unequal numbers of generations the run may be better than every design that has equally many
-    worse = {kind: d for kind, d in at_most.items() if d is not None and d.se > se * (1 + 1e-9)}
-    better = {kind: d for kind, d in at_most.items() if d is not None and kind not in worse}
-    digits = 3 if worse else 2
-    sentences = [f"This run took {cost_text} for a standard error of {format_significant(se, digits)} (cross)"]
-
-    def join_designs(designs: Mapping[str, StudyDesign]) -> str:
-        return ", and ".join(
-            f"{format_significant(d.se, digits)} with {kind} ({_format_design(d)})" for kind, d in designs.items()
-        )
-
-    if better:
-        sentences.append(f"For as much, the best is {join_designs(better)}")
-    if worse:
-        where = f" with {' or '.join(worse)}" if better else ""
-        best = join_designs(worse)
-        if better and len(worse) == 1:  # its kind is named before
-            best = best.replace(f" with {next(iter(worse))}", "", 1)
-        sentences.append(
-            f"No design with equally many generations for every question does better for as much{where}; the best of "
-            f"those is {best}"
-        )
+        cost += f" that gave a score ({n_failed:,} more {'has' if n_failed == 1 else 'have'} none)"
+    best = {}
+    for kind, each in designs.items():
+        within = [design for design in each if getattr(design, unit) <= spent * (1 + 1e-9)]
+        if within:
+            design = min(within, key=lambda d: d.se)
+            best[kind] = f"{format_significant(design.se, 3)} with {kind} ({_format_design(design)})"
+    text = f"This run took {cost} for a standard error of {format_significant(se, 3)} (cross)."
+    if not best:
+        return f"{text} No design of 30 questions is cheaper."
     return (
-        ". ".join(sentences)
-        + ". Each point is the best design for its budget, in whole numbers of at least 30 questions if there are so "
-        "many."
+        f"{text} For as much, the best with equally many generations for every question is "
+        f"{', and '.join(best.values())}. Each point is the best design for its budget."
     )
 
 

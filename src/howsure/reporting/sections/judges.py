@@ -13,9 +13,10 @@ import numpy as np
 from howsure.reporting.elements import ElementBuilder, Section
 from howsure.reporting.formatting import (
     format_count,
+    format_each,
     format_error,
     format_level,
-    format_number,
+    format_ranges,
     format_share,
     is_or_are,
     join_names,
@@ -54,23 +55,17 @@ def build_judge_section(
     limits, places = scores.interval(), choose_decimals(scores.se[at])
     rows = {
         "Model": models,
-        "Completions": [f"{int(scores.n_completions[i]):,}" for i in at],
-        "Unreadable": [f"{int(data.n_unreadable[i]):,}" for i in at],
-        "Judge's score": [format_number(float(scores.judge_score[i]), places) for i in at],
+        "Completions": format_each(scores.n_completions[at]),
+        "Unreadable": format_each(data.n_unreadable[at]),
+        "Judge's score": format_each(scores.judge_score[at], places),
     }
     if summary.noise is not None:
-        rows["Flip rate"] = [format_number(rate, 3) for rate, _ in noise]
+        rows["Flip rate"] = format_each((rate for rate, _ in noise), 3)
         rows["Judge's noise"] = [format_error(se, 4) for _, se in noise]
-    has_labels = bool(data.n_labels.any())
-    if has_labels:
-        rows["Labels"] = [f"{int(scores.n_labels[i]):,}" for i in at]
-        rows["Corrected"] = [format_number(float(scores.score[i]), places) for i in at]
-        rows[f"{format_level(level)} interval"] = [
-            "–"
-            if np.isnan(limits.low[i])
-            else f"{format_number(float(limits.low[i]), places)} to {format_number(float(limits.high[i]), places)}"
-            for i in at
-        ]
+    if data.n_labels.any():
+        rows["Labels"] = format_each(scores.n_labels[at])
+        rows["Corrected"] = format_each(scores.score[at], places)
+        rows[f"{format_level(level)} interval"] = format_ranges(limits.low[at], limits.high[at], places)
     listed = scores.columns()
     rows_of = [listed["model"].tolist().index(model) for model in models]
     columns = {name: values[rows_of] for name, values in listed.items()}

@@ -30,10 +30,11 @@ from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTabl
 from howsure.reporting.formatting import (
     describe_drawn,
     format_count,
+    format_each,
     format_level,
-    format_number,
     format_p_value,
     format_share,
+    format_shares,
     join_names,
 )
 from howsure.reporting.prompt_analysis import PromptAnalysis
@@ -119,8 +120,7 @@ def build_prompt_noise_figures(prompts: PromptAnalysis, builder: ElementBuilder)
         builder.add_table("components", components.columns())
         rows = available[:_MAX_COMPONENT_MODELS]
         caption = describe_variance_components(components)
-        if len(rows) < len(available):
-            caption += f" Drawn for the first {len(rows)} of {len(available):,} models; the numbers are over all."
+        caption += describe_drawn(len(rows), len(available), ", the first of their order; the numbers are over all")
         yield builder.build_figure(
             "sources", caption, draw_variance_components(components, rows), table="components", marks=8 * len(rows)
         )
@@ -145,7 +145,7 @@ def _build_effect_figures(prompts: PromptAnalysis, builder: ElementBuilder) -> I
         if not columns:
             continue
         columns.sort(key=lambda i: -float(np.nanmean(effects.effect[rows, i])))
-        caption = describe_effects(effects, name, len(models), prompts.unparsed_effect, prompts.shares)
+        caption = describe_effects(effects, name, len(models), prompts.unparsed_effect)
         yield builder.build_figure(
             f"effect-{place}",
             caption + _describe_cut_intervals(effects, rows, columns, reach),
@@ -171,20 +171,20 @@ def _build_share_table(prompts: PromptAnalysis, models: Sequence[str], builder: 
     ]
     effect = columns["effect"][order]
     places = min(choose_decimals(np.abs(effect[~np.isnan(effect)])), 3)
-    low, high = ([format_share(float(columns[end][i])) for i in order] for end in ("low", "high"))
+    low, high = (format_shares(columns[end][order]) for end in ("low", "high"))
     words = {"Dimension": "dimension", "Value with the largest effect": "value"}
     if len(shares.effects.models) > 1:
         words = {"Model": "model", **words}
     rows = {heading: [str(columns[name][i]) or "–" for i in order] for heading, name in words.items()}
     rows |= {
-        "Effect": [format_number(float(each), places, sign=True) for each in effect],
-        "Values": [f"{int(columns['n_values'][i]):,}" for i in order],
-        "Share": [format_share(float(columns["share_of_variance"][i])) for i in order],
+        "Effect": format_each(effect, places, sign=True),
+        "Values": format_each(columns["n_values"][order]),
+        "Share": format_shares(columns["share_of_variance"][order]),
         f"{format_level(shares.level)} interval": [
-            low[row] if low[row] == high[row] else f"{low[row]} to {high[row]}" for row in range(len(order))
+            a if a == b else f"{a} to {b}" for a, b in zip(low, high, strict=True)
         ],
-        "p, Holm": ["–" if np.isnan(p) else format_p_value(float(p)) for p in columns["p_holm"][order]],
-        "Detectable": [format_share(float(columns["detectable_share"][i])) for i in order],
+        "p, Holm": [format_p_value(float(p)) for p in columns["p_holm"][order]],
+        "Detectable": format_shares(columns["detectable_share"][order]),
     }
     return builder.build_text_table(
         "dimensions",
@@ -233,39 +233,20 @@ def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
             "data and prediction, cannot be separated."
         )
     data, prediction = scores.data[available], scores.prediction[available]
-    n_data, n_prediction = int(np.sum(data > prediction)), int(np.sum(data < prediction))
-    count = int(available.sum())
-    text = "The bars are the variance of one generation on one question."
     if available.all() and not np.any(data) and not np.any(prediction):
         return "No two scores of a model differ, so that there is no variance to draw."
-    if n_data or n_prediction:
-        clause = " whose parts are known" if count < len(available) else ""
-        models = f" of {count:,} models{clause}" if count > 1 else clause and f" for the one model{clause}"
-        names = "data noise (which questions)", "prediction noise (sampling again)"
-        larger = _describe_larger_part(names, (n_data, n_prediction), models)
-        text = f"Of the variance of one generation per question, {larger}."
-    text += " More generations per question shrink the prediction part only."
+    known = " whose parts are known" if not available.all() else ""
+    text = (
+        "Of the variance of one generation per question, data noise (which questions) is the larger part for "
+        f"{int(np.sum(data > prediction)):,} and prediction noise (sampling again) for "
+        f"{int(np.sum(data < prediction)):,} of {format_count(len(data), 'model')}{known}. More generations per "
+        "question shrink the prediction part only."
+    )
     if np.any(scores.cells.n > 1):
-        shares = scores.data_share[~np.isnan(scores.data_share)]
-        n_data, n_prediction = int(np.sum(shares > 0.5)), int(np.sum(shares < 0.5))
-        if n_data or n_prediction:
-            larger = _describe_larger_part(("data noise", "prediction noise"), (n_data, n_prediction), "")
-            text += f" With the generations at hand (thin bars, the shares of the table of scores) {larger}."
+        text += " Thin bars: the same with the generations at hand, the shares of the table of scores."
     if np.any(data < 0):
         text += " A negative estimate of data noise is drawn as 0."
-    if n_drawn < len(available):
-        text += f" Drawn for the first {n_drawn} of {len(available):,} models; the counts are over all."
-    return text
-
-
-def _describe_larger_part(names: tuple[str, str], counts: tuple[int, int], models: str) -> str:
-    """Return for how many models each of two parts is the larger one; `models` says of how many, or of which one."""
-    if all(counts):
-        return f"{names[0]} is the larger part for {counts[0]:,} and {names[1]} for {counts[1]:,}{models}"
-    larger, other = names if counts[0] else names[::-1]
-    if sum(counts) == 1 and not models.startswith(" of"):
-        return f"{larger} is the larger part{models}"
-    return f"{larger} is the larger part for {sum(counts):,}{models}, and {other} for none"
+    return text + describe_drawn(n_drawn, len(available), ", the first of their order; the counts are over all")
 
 
 def describe_variance_components(components: PromptComponents) -> str:
@@ -275,15 +256,10 @@ def describe_variance_components(components: PromptComponents) -> str:
     available = total > 0
     if available.any():
         each = np.where(each < 1e-9 * total, 0, each)  # differences by rounding are not noise
-        parts = np.median(each[:, available] / total[available], axis=1)
-        texts = [
-            f"{_MEANINGS[name]} {format_share(part)}"
-            for name, part in zip(PROMPT_COMPONENTS, parts.tolist(), strict=True)
-        ]
+        shares = format_shares(np.median(each[:, available] / total[available], axis=1))
+        texts = [f"{_MEANINGS[name]} {share}" for name, share in zip(PROMPT_COMPONENTS, shares, strict=True)]
         median = " (median over models)" if available.sum() > 1 else ""
         text = f"Of the variance of one generation{median}: {join_names(texts)}."
-        if constant := int(np.sum(total == 0)):
-            text += f" Every answer of {format_count(constant, 'other model')} scored the same."
     elif np.any(total == 0):
         text = "Every answer of a model scored the same: there is no variance to divide."
     elif components.layout.nested:
@@ -295,21 +271,15 @@ def describe_variance_components(components: PromptComponents) -> str:
         )
     else:
         text = "These data do not separate the components."
-    n_zero = int(np.sum(components.limits("variant")[0] <= 0))
-    _, prompt, interaction, generation = np.maximum(components.parts, 0)
+    prompt = np.maximum(components.parts, 0)[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.stack([prompt, prompt + np.where(np.isnan(generation), 0, interaction)]) / components.variance()
-    shares = shares[:, np.isfinite(shares).all(axis=0)]
-    if shares.size:
-        alone, joint = (format_share(float(share)) for share in np.median(shares, axis=1))
-        median = " (median)" if shares.shape[1] > 1 else ""
-        what = "with what suits single questions, as the table of scores counts it"
+        alone = prompt / components.variance()
+    if (alone := alone[np.isfinite(alone)]).size:
+        median = " (median)" if alone.size > 1 else ""
         text += (
-            f" In the squared error of the mean for new questions in new prompts, the choice of prompts is "
-            f"{alone}{median}{f', {joint} {what}' if joint != alone else ''}."
+            " In the squared error of the mean for new questions in new prompts, the choice of prompts is "
+            f"{format_share(float(np.median(alone)))}{median}."
         )
-    if n_zero:
-        text += f" For {format_count(n_zero, 'model')} the interval of the prompt's variance starts at 0."
     return text + " Lines are intervals; the scale is of square roots, so that distance from 0 is a standard deviation."
 
 
@@ -318,54 +288,42 @@ def describe_effects(
     dimension: str,
     n_drawn: int,
     unread: UnparsedEffect | None = None,
-    shares: DimensionShares | None = None,
 ) -> str:
-    """Describe the best and the worst value of a dimension, and the values with few draws."""
+    """Describe the best and the worst value of a dimension, and the values with few draws; `n_drawn` models are drawn.
+
+    `unread` are the answers that could not be read, where the source says.
+    """
     columns = [i for i, name in enumerate(effects.dimensions) if name == dimension]
     interval = effects.interval()
     excludes_zero = (interval.low[:, columns] > 0) | (interval.high[:, columns] < 0)
     available = ~np.isnan(effects.effect[:, columns])
-    text = ""
+    parts = []
     if available.any():
-        text = _extremes(effects, columns, excludes_zero, available)
-        text += _describe_opposite_effects(effects, columns, excludes_zero)
-        text += (
-            f"{int(excludes_zero.sum()):,} of {format_count(int(available.sum()), 'interval')} "
-            f"{'leaves' if excludes_zero.sum() == 1 else 'leave'} "
-            f"out 0, where about {available.sum() * (1 - effects.level):.2g} would by chance alone. "
+        n_clear, n = int(excludes_zero.sum()), int(available.sum())
+        parts += _extremes(effects, columns, excludes_zero, available)
+        parts.append(
+            f"{n_clear:,} of {format_count(n, 'interval')} {'leaves' if n_clear == 1 else 'leave'} out 0, where about "
+            f"{n * (1 - effects.level):.2g} would by chance alone."
         )
-        if shares is not None:
-            text += describe_share(shares, dimension)
     few = [effects.values[i] for i in columns if 0 < effects.n_variants[:, i].max(initial=0) < MIN_VARIANTS]
     if few:
-        text += f"Drawn fewer than {MIN_VARIANTS} times (hollow), to be read with care: {join_names(few, most=6)}. "
-    separate = effects.separate & available.any(axis=1)
-    if separate.any():
-        whose = (
-            ""
-            if separate.sum() == available.any(axis=1).sum()
-            else f" for {format_count(int(separate.sum()), 'model')}"
+        parts.append(
+            f"Drawn fewer than {MIN_VARIANTS} times (hollow), to be read with care: {join_names(few, most=6)}."
         )
-        text += f"With so few draws the dimension is fitted by itself{whose}: what the others do is noise. "
     if not available.all():
-        text += "An effect that cannot be separated from others, because of too few draws, is not drawn. "
+        parts.append("An effect that cannot be separated from others, because of too few draws, is not drawn.")
     if unread is not None and unread.varies.any():
         blamed = [unread.values.values[i] for i in unread.values.blamed if unread.values.dimensions[i] == dimension]
         if blamed:
-            text += (
+            parts.append(
                 f"With {blamed[0]} more answers could not be read than with the others: is it the prompt, or the "
-                "parser? See Spread over prompts. "
+                "parser? See Spread over prompts."
             )
-    if n_drawn < len(effects.models):
-        text += f"Drawn for {n_drawn} of {len(effects.models):,} models; the numbers are over all. "
-    return text.strip()
+    return " ".join(parts) + describe_drawn(n_drawn, len(effects.models), "; the numbers are over all")
 
 
-def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, available: Mask) -> str:
-    """Describe the best and worst value.
-
-    A value drawn a few times counts if its interval excludes 0 for at least half of the models.
-    """
+def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, available: Mask) -> list[str]:
+    """Describe the best and worst value of those drawn often enough, or whose interval mostly excludes 0."""
     mean = _mean(effects.effect[:, columns])
     some = ~np.isnan(mean)
     certain = (effects.n_variants[:, columns].max(axis=0) >= MIN_VARIANTS) | (
@@ -373,30 +331,16 @@ def _extremes(effects: Effects, columns: list[int], excludes_zero: Mask, availab
     )
     selected = np.where(some & certain, mean, np.nan) if np.sum(some & certain) > 1 else mean
     if some.sum() < 2:
-        return ""
-    best, worst = int(np.nanargmax(selected)), int(np.nanargmin(selected))
+        return []
+    ends = [int(np.nanargmax(selected)), int(np.nanargmin(selected))]
+    over = ", mean over models" if len(effects.models) > 1 else ""
+    if mean[ends[0]] - mean[ends[1]] <= 1e-12:
+        return [f"All of its values score alike{' in the mean over models' if over else ''}."]
     places = min(choose_decimals(np.sqrt(effects.variance[:, columns]).ravel()), 3)
-    if mean[best] - mean[worst] <= 1e-12:
-        return f"All of its values score alike{' in the mean over models' if len(effects.models) > 1 else ''}. "
-    return (
-        f"{effects.values[columns[best]]} scores highest ({format_number(float(mean[best]), places, sign=True)}"
-        f"{', mean over models' if len(effects.models) > 1 else ''}) and {effects.values[columns[worst]]} lowest "
-        f"({format_number(float(mean[worst]), places, sign=True)})"
-        f"{' of those drawn often enough' if np.any(some & np.isnan(selected)) else ''}. "
-    )
-
-
-def _describe_opposite_effects(effects: Effects, columns: list[int], excludes_zero: Mask) -> str:
-    """Describe the value whose effect is positive for some models and negative for others, if chance makes fewer."""
-    each = effects.effect[:, columns]
-    above, below = (np.sum(excludes_zero & (sign * each > 0), axis=0) for sign in (1, -1))
-    at = int(np.argmax(np.minimum(above, below)))
-    if min(above[at], below[at]) <= len(each) * (1 - effects.level) / 2:
-        return ""
-    return (
-        f"Models differ: the interval of {effects.values[columns[at]]} is above 0 for "
-        f"{format_count(int(above[at]), 'model')} and below 0 for {int(below[at]):,}. "
-    )
+    best, worst = (effects.values[columns[i]] for i in ends)
+    high, low = format_each(mean[ends], places, sign=True)
+    few = " of those drawn often enough" if np.any(some & np.isnan(selected)) else ""
+    return [f"{best} scores highest ({high}{over}) and {worst} lowest ({low}){few}."]
 
 
 def _mean(values: FloatArray) -> FloatArray:
@@ -557,35 +501,6 @@ def draw_effects(
 
 #: Differences of scores that are rounding.
 _ROUNDING = 1e-12
-
-
-def describe_share(shares: DimensionShares, dimension: str) -> str:
-    """Describe how much of the variance over prompts one dimension explains, or that there are too few variants."""
-    d = shares.dimensions.index(dimension)
-    share, between = shares.share[:, d], shares.interval()
-    tested = ~np.isnan(shares.p_value[:, d])
-    if not tested.any() or not np.any(shares.variance[:, d] > _ROUNDING**2):
-        return ""
-    clear = ~np.isnan(share)
-    is_noise = tested & ~clear & ~shares.unclear[:, d]
-    if not clear.any():
-        return "There are too few variants to tell how much of the variance over prompts the dimension explains. "
-    if len(share) == 1:
-        range_text = f"{format_share(float(between.low[0, d]))} to {format_share(float(between.high[0, d]))}"
-        return (
-            f"The dimension explains {format_share(float(share[0]))} of the variance over prompts "
-            f"({format_level(between.level)} interval {range_text}). "
-        )
-    text = f"The dimension explains {format_share(float(np.median(share[clear])))} of the variance over prompts "
-    if clear.all():
-        return f"{text}(median over models). "
-    n_clear = int(clear.sum())
-    text += f"(median of {n_clear:,} models)" if n_clear > 1 else f"of {shares.effects.models[int(np.argmax(clear))]}"
-    if n_unclear := int(np.sum(~clear & ~is_noise)):
-        text += f"; for {n_unclear:,} of {len(share):,} models there are too few variants to tell"
-    if n_noise := int(is_noise.sum()):
-        text += f"; for {n_noise:,} of {len(share):,} models the prompts differ by no more than the noise of the scores"
-    return f"{text}. "
 
 
 def describe_shares(shares: DimensionShares) -> str:

@@ -25,11 +25,19 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import format_count, format_level, format_number, format_share, join_names
+from howsure.reporting.formatting import (
+    describe_drawn,
+    format_count,
+    format_each,
+    format_level,
+    format_number,
+    format_share,
+    format_shares,
+)
 from howsure.reporting.prompt_analysis import MAX_TESTED_MODELS, PromptAnalysis
 from howsure.reporting.sections.heatmap import MAX_MARKS
 from howsure.reporting.sections.unparsed_answers import build_unparsed_figures
-from howsure.stats.core.cells import Cells, FloatArray
+from howsure.stats.core.cells import Cells
 from howsure.stats.core.cube import Cube
 from howsure.stats.core.results import Columns
 from howsure.stats.core.text_table import choose_decimals
@@ -127,13 +135,13 @@ def _build_consistency_table(
     rows_of = [consistency.models.index(model) for model in answered[:MAX_TESTED_MODELS]]
     rows = {
         "Model": [consistency.models[i] for i in rows_of],
-        "Questions": [f"{int(consistency.n_questions[i]):,}" for i in rows_of],
-        "Same answer": [format_share(float(consistency.rate[i])) for i in rows_of],
+        "Questions": format_each(consistency.n_questions[rows_of]),
+        "Same answer": format_shares(consistency.rate[rows_of]),
         f"{format_level(between.level)} interval": [
             format_share_interval(float(between.low[i]), float(between.high[i])) for i in rows_of
         ],
-        "Same prompt": [format_share(float(consistency.same_prompt[i])) for i in rows_of],
-        "All alike": [format_share(float(consistency.unanimous[i])) for i in rows_of],
+        "Same prompt": format_shares(consistency.same_prompt[rows_of]),
+        "All alike": format_shares(consistency.unanimous[rows_of]),
     }
     caption = describe_consistency(consistency)
     title = "How often do two prompts give the same answer?"
@@ -152,10 +160,10 @@ def _build_rank_flip_table(prompts: PromptAnalysis, builder: ElementBuilder) -> 
     rows = {
         "Model": [better for better, _ in pairs],
         "Other model": [other for _, other in pairs],
-        "Difference": [format_number(float(abs(flips.difference[i])), places, sign=True) for i in order],
-        "Flipped, seen": [format_share(float(flips.swapped[i])) for i in order],
-        "By noise alone": [format_share(float(flips.swapped_by_noise[i])) for i in order],
-        "Flipped, true": [format_share(float(flips.swapped_true[i])) for i in order],
+        "Difference": format_each(np.abs(flips.difference[order]), places, sign=True),
+        "Flipped, seen": format_shares(flips.swapped[order]),
+        "By noise alone": format_shares(flips.swapped_by_noise[order]),
+        "Flipped, true": format_shares(flips.swapped_true[order]),
         f"{format_level(flips.level)} interval": [
             format_share_interval(float(flips.true_low[i]), float(flips.true_high[i])) for i in order
         ],
@@ -262,96 +270,67 @@ _ROUNDING = 1e-12
 
 def describe_spread(summary: VariantSummary, n_drawn: int, unread: UnparsedEffect | None) -> str:
     """Describe how far the score depends on the prompt."""
-    m, S = summary.moments, summary.moments.scores.shape[1]
+    m = summary.moments
+    if m.scores.shape[1] < 2:
+        return ""
     low, high = m.quantile(0), m.quantile(1)
     range_of = np.where(high - low > _ROUNDING, high - low, 0 * (high - low))  # NaN stays
     most = int(np.nanargmax(range_of))
-    sd = np.sqrt(np.where(m.variance > _ROUNDING**2, m.variance, 0))
-    places = choose_decimals(sd)
-    text = f"Over {format_count(int(np.sum(~np.isnan(m.scores[most]))), 'prompt')} the score of "
+    places = choose_decimals(np.sqrt(np.where(m.variance > _ROUNDING**2, m.variance, 0)))
+    prompts = format_count(int(np.sum(~np.isnan(m.scores[most]))), "prompt")
+    parts = [f"Over {prompts} the score of every model is the same under each of them."]
     if range_of[most] > 0:
-        text += (
-            f"{m.models[most]} goes from {format_number(float(low[most]), places)} to "
-            f"{format_number(float(high[most]), places)}{compare_with_others(range_of, most, 'the widest range')}; "
-            "a range grows with the number of prompts. "
+        first, last = format_each((low[most], high[most]), places)
+        widest = ", the widest range of all models" if np.sum(~np.isnan(range_of)) > 1 else ""
+        text = (
+            f"Over {prompts} the score of {m.models[most]} goes from {first} to {last}{widest}; a range grows with the "
         )
-    else:
-        text += f"{'every model' if len(m.models) > 1 else m.models[most]} is the same under each of them. "
+        parts = [f"{text}number of prompts."]
     true = np.sqrt(np.maximum(m.corrected, 0))
     true = true[~np.isnan(true)]
     if len(true):
-        text += (
-            f"The standard deviation over prompts, without the noise of sampling, is "
+        parts.append(
+            "The standard deviation over prompts, without the noise of sampling, is "
             f"{format_number(float(np.median(true)), choose_decimals(true))}"
-            f"{' (median over models)' if len(m.models) > 1 else ''}. "
+            f"{' (median over models)' if len(m.models) > 1 else ''}."
         )
     elif np.any(summary.components.fit.questions > 1):
-        text += "How much of this is the noise of sampling is not known from one generation per question and prompt. "
+        parts.append(
+            "How much of this is the noise of sampling is not known from one generation per question and prompt."
+        )
     count = np.sum(~np.isnan(m.scores), axis=1)
     if (available := ~np.isnan(m.default) & (count > 0)).any():
         below = np.sum(m.scores < m.default[:, None], axis=1)[available]
-        text += "The default prompt (diamond), which was chosen and not drawn, scores higher than "
-        if len(below) == 1:
-            text += f"{int(below[0])} of the {int(count[available][0])} that were drawn. "
-        else:
-            better = int(np.sum(below > count[available] / 2))
-            text += f"half of those that were drawn for {better:,} of {format_count(len(below), 'model')}. "
+        better = int(np.sum(below > count[available] / 2))
+        parts.append(
+            "The default prompt (diamond), which was chosen and not drawn, scores higher than half of those that were "
+            f"drawn for {better:,} of {format_count(len(below), 'model')}."
+        )
     if unread is not None and not unread.counts.any():
-        text += "Every answer could be read: none of this spread is the parser's. "
-    text += "Boxes go from quartile to quartile, with the median; lines to the extremes."
-    if n_drawn < len(m.models):
-        text += f" Drawn for the first {n_drawn} of {len(m.models):,} models; the numbers are over all."
-    return text if S > 1 else ""
-
-
-def compare_with_others(values: FloatArray, most: int, what: str) -> str:
-    """Return ", WHAT of all models" of the largest value, or that others share it; empty for a single model."""
-    available = values[~np.isnan(values)]
-    if len(available) < 2:
-        return ""
-    n_equal = int(np.sum(np.abs(available - values[most]) <= _ROUNDING * max(1.0, abs(float(values[most])))))
-    if n_equal == len(available):
-        return ", as of every model"
-    shared = f", with {format_count(n_equal - 1, 'other model')}" if n_equal > 1 else ""
-    return f", {what} of all models{shared}"
+        parts.append("Every answer could be read: none of this spread is the parser's.")
+    parts.append("Boxes go from quartile to quartile, with the median; lines to the extremes.")
+    return " ".join(parts) + describe_drawn(
+        n_drawn, len(m.models), ", the first of their order; the numbers are over all"
+    )
 
 
 def describe_rank_flips(flips: RankFlips, n_rows: int) -> str:
     """Describe how often the prompt decides which of two models scores higher."""
-    n_pairs = len(flips.difference)
+    pairs, level = format_count(len(flips.difference), "pair"), format_level(flips.level)
     n_flipped = int(np.sum(flips.swapped > 0))
     n_sure = int(np.sum(flips.columns()["p_swap_holm"] < 1 - flips.level))
-    if n_pairs == 1:
-        both = f"{flips.models_a[0]} and {flips.models_b[0]}"
-        many = format_count(int(flips.n_variants[0]), "prompt")
-        text = f"{both} are in the other order under {format_share(float(flips.swapped[0]))} of the {many}"
-        text += " (a tie counts half)" if flips.swapped[0] > 0 else ""
-        if not np.isnan(flips.swapped_by_noise[0]):
-            text += f"; the noise alone would do so under {format_share(float(flips.swapped_by_noise[0]))}"
-        text += ". "
-    else:
-        text = (
-            f"The order of {n_flipped:,} of {format_count(n_pairs, 'pair')} flips, or is a tie, under at least one "
-            "prompt. "
-            if n_flipped
-            else f"No prompt flips the order of any of the {format_count(n_pairs, 'pair')}. "
-        )
+    text = f"The order of {n_flipped:,} of {pairs} flips, or is a tie, under at least one prompt. "
     if np.any(~np.isnan(flips.swapped_by_noise)):
         text += (
-            f"Noise flips orders, too: a true flip is sure for {format_count(n_sure, 'pair') if n_sure else 'none'} "
-            f"(test of Gail and Simon, adjusted for all pairs by Holm, at {format_level(flips.level)}). "
-            if n_pairs > 1
-            else f"A true flip under some prompt is {'sure' if n_sure else 'not sure'} at {format_level(flips.level)} "
-            "(test of Gail and Simon). "
-        )
-        text += (
-            "True: the share of the space's prompts, noise of questions and generations taken out, with its "
-            "interval; for effects of the prompt that are normal."
+            f"Noise flips orders, too: a true flip is sure for {n_sure:,} of {pairs} (test of Gail and Simon, adjusted "
+            f"for all pairs by Holm, at {level}). True: the share of the space's prompts, noise of questions and "
+            "generations taken out, with its interval; for effects of the prompt that are normal."
         )
     else:
         text += (
             "The noise of one prompt's score is unknown here, so true flips and flips by chance cannot be separated."
         )
+    n_pairs = len(flips.difference)
     return text + (f" The {n_rows} closest of {n_pairs:,} pairs; the download has all." if n_rows < n_pairs else "")
 
 
@@ -371,29 +350,17 @@ def describe_concordance(concordance: Concordance) -> str:
 
 def describe_consistency(consistency: PromptConsistency) -> str:
     """Describe how often two prompts give the same answer to a question, and what the columns of the table mean."""
-    rate = consistency.rate
-    available = np.flatnonzero(~np.isnan(rate))
-
-    def name_rate(value: float) -> str:
-        names = [consistency.models[i] for i in available if abs(rate[i] - value) <= _ROUNDING]
-        return f"{join_names(names)} in {format_share(value)} of the cases"
-
-    highest, lowest = float(rate[available].max()), float(rate[available].min())
-    text = "Under two prompts the same question is answered alike by "
-    if len(available) == 1:
-        text += name_rate(highest)
-    elif highest - lowest <= _ROUNDING:
-        unknown = " that has answers under two" if len(available) < len(rate) else ""
-        text += f"every model{unknown} in {format_share(highest)} of the cases"
-    else:
-        text += f"{name_rate(highest)} (the most) and by {name_rate(lowest)} (the least)"
-    text += "; the interval is for new questions and new prompts. "
+    rate = consistency.rate[~np.isnan(consistency.rate)]
+    low, high = format_shares((rate.min(), rate.max()))
+    cases = f"{high} of the cases" if low == high else f"{low} to {high} of the cases, depending on the model"
+    same = "the same for two generations under one prompt, which is what sampling alone changes"
     if np.all(np.isnan(consistency.same_prompt)):
-        text += "Same prompt: unknown, because each prompt has one generation per question. "
-    else:
-        text += "Same prompt: the same for two generations under one prompt, which is what sampling alone changes. "
-    text += "All alike: questions with one answer under all prompts. "
-    return text + "An answer that could not be parsed is equal to no other."
+        same = "unknown, because each prompt has one generation per question"
+    return (
+        f"Under two prompts the same question is answered alike in {cases}; the interval is for new "
+        f"questions and new prompts. Same prompt: {same}. All alike: questions with one answer under all prompts. An "
+        "answer that could not be parsed is equal to no other."
+    )
 
 
 def format_share_interval(low: float, high: float) -> str:

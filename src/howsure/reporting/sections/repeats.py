@@ -31,7 +31,16 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import format_count, format_level, format_number, format_p_value, join_names
+from howsure.reporting.formatting import (
+    describe_drawn,
+    format_count,
+    format_each,
+    format_level,
+    format_number,
+    format_p_value,
+    format_ranges,
+    join_names,
+)
 from howsure.reporting.sections.score_table import pick_spaced
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.multiplicity import holm
@@ -106,8 +115,7 @@ def _build_items(
     """Return the figures of runs, of drift and of days, and the table, for models with several runs."""
     rows, series = models[:_MAX_ROWS], pick_spaced(models, MAX_SERIES)
     most_runs = int(result.n_runs.max())
-    first = f" Drawn for the first {len(rows)} of {len(models):,} models." if len(rows) < len(models) else ""
-    some = f" Drawn for {len(series)} of {len(models):,} models." if len(series) < len(models) else ""
+    first, some = (describe_drawn(len(drawn), len(models)) for drawn in (rows, series))
     drift = builder.build_figure(
         "drift",
         describe_drift(result) + some,
@@ -119,7 +127,7 @@ def _build_items(
     figures = [drift]
     if daily.repeats is not None:
         drawn = pick_spaced(dated, MAX_SERIES)
-        more = f" Drawn for {len(drawn)} of {len(dated):,} models." if len(drawn) < len(dated) else ""
+        more = describe_drawn(len(drawn), len(dated))
         by_day = builder.build_figure(
             "days", describe_days(daily, models) + more, draw_days(daily, drawn), marks=5 * len(daily.days) * len(drawn)
         )
@@ -145,17 +153,12 @@ def _build_table(result: Repeats, models: Sequence[str], builder: ElementBuilder
     places = choose_decimals(result.sd[at])
     rows = {
         "Model": list(models[:_MAX_ROWS]),
-        "Runs": [f"{int(result.n_runs[i]):,}" for i in at],
-        "Mean": [format_number(float(result.mean[i]), places) for i in at],
-        "SD of runs": [format_number(float(result.sd[i]), places) for i in at],
-        "Worst": [format_number(float(result.worst[i]), places) for i in at],
-        "Best": [format_number(float(result.best[i]), places) for i in at],
-        f"Next run, {format_level(result.level)}": [
-            "–"
-            if np.isnan(interval.low[i])
-            else f"{format_number(float(interval.low[i]), places)} to {format_number(float(interval.high[i]), places)}"
-            for i in at
-        ],
+        "Runs": format_each(result.n_runs[at]),
+        "Mean": format_each(result.mean[at], places),
+        "SD of runs": format_each(result.sd[at], places),
+        "Worst": format_each(result.worst[at], places),
+        "Best": format_each(result.best[at], places),
+        f"Next run, {format_level(result.level)}": format_ranges(interval.low[at], interval.high[at], places),
         "p, drift (Holm)": [format_p_value(float(p)) for p in holm(result.drift_p)[at]],
     }
     caption = "The mean of all runs, and where a single further run of the same questions will fall."
@@ -167,61 +170,39 @@ def _build_table(result: Repeats, models: Sequence[str], builder: ElementBuilder
 
 
 def describe_runs(result: Repeats, models: Sequence[str]) -> str:
-    """Describe the best and the worst run of one model, and the interval for the next one."""
+    """Describe the best and the worst run of one model, the interval for the next one, and the most luck."""
     interval = result.interval()
     rows = [result.models.index(model) for model in models]
     i, places = rows[0], choose_decimals(np.sqrt(result.variance))
-    worst, best, low, high = (
-        format_number(float(value[i]), places) for value in (result.worst, result.best, interval.low, interval.high)
-    )
-    ends = f"from {worst} to {best}" if worst != best else worst
+    worst, best = format_each((result.worst[i], result.best[i]), places)
     sizes = result.runs.n_questions[:, i]
-    sizes = sizes[sizes > 0]
-    least, most = int(sizes.min()), int(sizes.max())
+    least, most = int(sizes[sizes > 0].min()), int(sizes.max())
     which = "of the same questions"
     if result.runs.lack_questions[i]:
-        range_of_sizes = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        which = f"that have {range_of_sizes} of {int(result.runs.n_distinct[i]):,} questions each"
+        some = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        which = f"that have {some} of {int(result.runs.n_distinct[i]):,} questions each"
+    ends = f"from {worst} to {best}" if worst != best else worst
     text = f"{models[0]} scored {ends} in {format_count(int(result.n_runs[i]), 'run')} {which}"
     if np.isnan(interval.low[i]):
         text += "; no interval for the next run is known. "
     else:
+        low, high = format_each((interval.low[i], interval.high[i]), places)
         text += (
             f"; the next run will fall between {low} and {high} with {format_level(result.level)} probability (bar). "
         )
-        text += _compare_with_bands(result, i)
     luck = result.luck[rows]
     if luck.max() > 1e-12:  # the mean of equal runs can differ from them by rounding
         luckiest = [model for model, value in zip(models, luck, strict=True) if math.isclose(value, luck.max())]
         are_alike = len(luckiest) == len(models)
-        each = "each of " if len(luckiest) > 1 else ""
-        whose = " of each model" if are_alike else f" of {each}{join_names(luckiest)}"
+        whose = f" of {'each of ' if len(luckiest) > 1 else ''}{join_names(luckiest)}" if not are_alike else ""
+        whose = " of each model" if are_alike and len(models) > 1 else whose
         text += (
-            f"The best run{whose if len(models) > 1 else ''} lies {format_number(float(luck.max()), places)} above "
-            "the mean of all its runs: to report only the best run adds that much luck"
-            f"{'' if are_alike else ', the most of all models'}. "
+            f"The best run{whose} lies {format_number(float(luck.max()), places)} above the mean of all its runs: to "
+            f"report only the best run adds that much luck{'' if are_alike else ', the most of all models'}. "
         )
-        adjusted = holm(result.drift_p)
-        if drifted := [name for name in luckiest if adjusted[result.models.index(name)] < 1 - result.level]:
-            names = join_names(drifted)
-            text += f"The runs of {names} differ by more than sampling usually explains, and not by luck alone. "
     if result.runs.lack_questions[rows].any():
         text += "Runs with different questions differ by those, too, and not by luck alone. "
-    return text + "Runs that score nearly the same are drawn above each other."
-
-
-def _compare_with_bands(result: Repeats, row: int) -> str:
-    """Return how the interval for the next run differs from the bands of the figure of added generations."""
-    if result.runs.n_questions[:, row].max() < 2 or result.method[row] == "poisson":
-        return ""
-    bands = 'the bands of "How does the score settle as generations are added?"'
-    if result.method[row] == "pooled":
-        return f"The bar allows for the error of the mean of these runs, too, which {bands} do not. "
-    if holm(result.drift_p)[row] < 1 - result.level:
-        return (
-            f"The bar is from the differences between these runs, {bands} are from the generations of each question. "
-        )
-    return ""
+    return text.rstrip()
 
 
 def describe_days(daily: DailyScores, models: Sequence[str]) -> str:
@@ -252,33 +233,26 @@ def describe_days(daily: DailyScores, models: Sequence[str]) -> str:
 def describe_drift(result: Repeats, *, by_day: bool = False) -> str:
     """Describe whether runs, or days, differ by more than sampling explains."""
     what, where = ("scores", " from day to day") if by_day else ("runs", "")
-    adjusted = holm(result.drift_p)
+    adjusted, alpha = holm(result.drift_p), 1 - result.level
     available = ~np.isnan(adjusted)
-    alpha = 1 - result.level
     if not available.any():
         where = "on two days" if by_day else "in two runs"
         return f"No question was answered differently {where}, so drift cannot be tested."
     drifted = [result.models[i] for i in np.flatnonzero(adjusted < alpha)]
     count = int(available.sum())
-    if count == 1:
-        i = int(np.flatnonzero(available)[0])
-        verdict = "more" if drifted else "no more"
+    usual = "than is usual for independent generations"
+    if drifted:
+        test = _describe_drift_test(adjusted, alpha, count)
         text = (
-            f"The {what} of {result.models[i]} differ{where} by {verdict} than is usual for independent generations "
-            f"(p {_equals(float(result.drift_p[i]))}). "
-        )
-    elif drifted:
-        text = (
-            f"The {what} of {join_names(drifted)} differ{where} by more than is usual for independent generations "
-            f"({_describe_drift_test(adjusted, alpha, count)}): something may have changed between them. "
+            f"The {what} of {join_names(drifted)} differ{where} by more {usual} ({test}): something may have changed "
+            f"between them. A mean over such {'days' if by_day else 'runs'} may mix different conditions. "
         )
     else:
+        smallest = format_p_value(float(np.nanmin(adjusted)))
         text = (
-            f"For none of {format_count(count, 'model')} do {what} differ{where} by more than is usual for independent "
-            f"generations (smallest p, adjusted by Holm: {format_p_value(float(np.nanmin(adjusted)))}). "
+            f"For none of {format_count(count, 'model')} do {what} differ{where} by more {usual} (smallest p, adjusted "
+            f"by Holm: {smallest}). "
         )
-    if drifted:
-        text += f"A mean over such {'days' if by_day else 'runs'} may mix different conditions. "
     return text + "The test is Cochran's Q, with questions as strata, which tests for any difference, not for a trend."
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from howsure.reporting.charts import (
     GREY,
@@ -23,11 +24,9 @@ from howsure.reporting.charts import (
     tooltips,
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section, TextTable
-from howsure.reporting.formatting import format_count, format_level, format_significant, join_names
+from howsure.reporting.formatting import describe_drawn, format_level, join_names
 from howsure.reporting.prompt_analysis import MAX_TESTED_MODELS, PromptAnalysis
-from howsure.reporting.sections.noise import _ROUNDING, Mask
-from howsure.reporting.sections.prompt_variants import compare_with_others
-from howsure.stats.core.cells import FloatArray, IntArray
+from howsure.stats.core.cells import FloatArray
 from howsure.stats.core.claims import MOMENTS, Moment
 from howsure.stats.prompts import SampleSize
 
@@ -96,83 +95,34 @@ def build_sample_size_items(prompts: PromptAnalysis, builder: ElementBuilder) ->
 
 
 def describe_convergence(sizes: SampleSize, moment: str, n_drawn: int) -> str:
-    """Describe how many variants bring a moment within epsilon of that over all variants."""
+    """Describe how many variants bring a moment within epsilon of that over all variants, the most needed first."""
     row = MOMENTS.index(moment)
-    drawn = f" Drawn for {n_drawn} of {len(sizes.models):,} models." if n_drawn < len(sizes.models) else ""
     n, N = sizes.n_star[:, row], sizes.n_variants
     available = ~np.isnan(n)
     vague = available & sizes.exceeds_variance if moment == "variance" else np.zeros(len(n), bool)
     reached = sizes.reached[:, row] & available & ~vague
-    each = f"with {format_level(1 - sizes.delta / 2)} chance within {sizes.epsilon:g} of the {moment} over all"
-    text = _describe_vague_epsilon(sizes, vague)
-    if np.all(vague | ~available):
-        return text + drawn
-    clear = available & ~vague
-    if not reached.any():
-        whose = "any model" if len(sizes.models) > 1 and not vague.any() else ""
-        whose = whose or (sizes.models[int(np.argmax(clear))] if clear.sum() == 1 else "any other model")
-        text += f"No number of prompts below all of them brings the {moment} {each}, for {whose}: n* is not reached."
-    else:
-        most = reached & (n == np.max(n[reached]))
-        text += f"{int(n[most][0]):,} or more of {_format_range(N[most])} prompts bring the {moment} {each} for "
-        if np.ptp(N[reached]) > 0:  # "every model" would be of models that do not have as many prompts
-            names = join_names([model for model, is_most in zip(sizes.models, most, strict=True) if is_most])
-            text += f"{names}{_describe_fewer_prompts(N, most, reached, clear)}. "
-        else:
-            text += f"{_describe_models(sizes, np.where(clear, n, np.nan), clear, reached, vague=bool(vague.any()))} "
-        text += "A point is n*."
-    available = clear
-    if np.any(available & ~reached):
-        text += " A hollow point is all prompts, where n* is not reached."
-    text += " A curve ends at 0 by construction, so that n* is too small where it is not far below all prompts."
-    return text + drawn
+    parts = []
+    if reached.any():
+        most = [i for i in np.argsort(-n, kind="stable").tolist() if reached[i]]
+        each = join_names([f"{sizes.models[i]} {int(n[i]):,} of {N[i]:,}" for i in most])
+        parts.append(
+            f"From n* prompts on (a point), the {moment} is with {format_level(1 - sizes.delta / 2)} chance within "
+            f"{sizes.epsilon:g} of that over all: {each}."
+        )
+    if (missed := available & ~reached & ~vague).any():
+        parts.append(f"The number n* is not reached (a hollow point) for {_join(sizes, missed)}.")
+    if vague.any():
+        parts.append(
+            f"ε = {sizes.epsilon:g} is not below the variance of {_join(sizes, vague)}, so that n* says nothing there: "
+            "choose a smaller ε."
+        )
+    parts.append("A curve ends at 0 by construction, so that n* is too small where it is not far below all prompts.")
+    return " ".join(parts) + describe_drawn(n_drawn, len(sizes.models))
 
 
-def _format_range(counts: IntArray) -> str:
-    """Return the smallest and the largest of some counts, or the only one."""
-    low, high = int(counts.min()), int(counts.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _describe_fewer_prompts(N: IntArray, most: Mask, reached: Mask, clear: Mask) -> str:
-    """Return how many models need fewer prompts than those with the most, and for how many n* is not reached."""
-    text = ""
-    if fewer := int(np.sum(reached & ~most)):
-        has, needs = ("has", "needs") if fewer == 1 else ("have", "need")
-        text = f"; {format_count(fewer, 'other model')} that {has} {_format_range(N[reached & ~most])} {needs} fewer"
-    if left := int(np.sum(clear & ~reached)):
-        text += f"; for {format_count(left, 'model')} n* is not reached"
-    return text
-
-
-def _describe_vague_epsilon(sizes: SampleSize, vague: Mask) -> str:
-    """Describe for which models epsilon is not below the variance over prompts; empty for none."""
-    count = int(vague.sum())
-    if not count:
-        return ""
-    if len(vague) == 1:
-        whose = f"the variance of {sizes.models[0]} over all prompts"
-    elif count == len(vague):
-        whose = "the variance over all prompts of every model"
-    else:
-        whose = f"the variance over all prompts of {format_count(count, 'model')}"
-    largest = float(np.max(sizes.moment[vague, 1]))
-    size = format_significant(largest if largest > _ROUNDING**2 else 0.0) + (" at most" if count > 1 else "")
-    return f"ε = {sizes.epsilon:g} is not below {whose} ({size}), so that n* says nothing there: choose a smaller ε. "
-
-
-def _describe_models(sizes: SampleSize, n: FloatArray, available: Mask, reached: Mask, *, vague: bool) -> str:
-    """Return the models for which that number is sufficient; `vague`: n* says nothing for some other model."""
-    if len(sizes.models) == 1:
-        return f"{sizes.models[0]}."
-    if left := int(np.sum(available & ~reached)):
-        count_text = format_count(int(reached.sum()), "model")
-        return f"the {count_text} where fewer than all are enough; for {left:,} n* is not reached."
-    who = "every model" if available.all() else "every model with two prompts or more"
-    who = f"the other {format_count(int(available.sum()), 'model')}" if vague else who
-    most = [model for model, number in zip(sizes.models, n.tolist(), strict=True) if number == np.nanmax(n)]
-    verb = "needs" if len(most) == 1 else "need"
-    return f"{who}." if np.ptp(n[available]) == 0 else f"{who}; {join_names(most)} {verb} the most."
+def _join(sizes: SampleSize, which: NDArray[np.bool_]) -> str:
+    """Return the names of some models."""
+    return join_names([model for model, is_one in zip(sizes.models, which, strict=True) if is_one])
 
 
 def find_neediest_model(sizes: SampleSize, moment: str) -> str | None:
@@ -190,42 +140,16 @@ def describe_sample_sizes(sizes: SampleSize, level: float = 0.95) -> str:
     if np.all(np.isnan(space)):
         return "Two prompts or more are needed to say how many are enough."
     most = int(np.nanargmax(space))
-    moment = int(np.nanargmax(sizes.n_star_space[most]))
-    low, high = (end[most, moment] for end in sizes.space_limits(level))
-    N = int(sizes.n_variants[most])
-    text = (
-        f"For new prompts from the same space, {sizes.models[most]} needs "
-        f"{format_prompts_interval(space[most], low, high)} for both "
-        f"moments{compare_with_others(space, most, 'the most')}; "
-        f"the data have {N:,}. "
-    )
-    n_short = int(np.sum(space > sizes.n_variants))
-    if len(space) > 1 and n_short:
-        text += f"For {format_count(n_short, 'model')} the number is larger than in the data. "
-    text += _without_noise(sizes, most, moment)
-    return text + (
-        "n*: the number from which on the prompts at hand are enough; ε too large: not below the variance itself. "
-        "Space: what new prompts from "
-        f"the space take, with {format_level(level)} intervals, when each is scored on as many questions with as many "
-        "generations as here. Noise-free: the same if the score of each prompt had no noise of its own; –: unknown. "
-        f"ε = {sizes.epsilon:g}, δ = {sizes.delta:g}."
-    )
-
-
-def _without_noise(sizes: SampleSize, model: int, moment: int) -> str:
-    """Describe how many prompts would be needed if their scores had no noise."""
-    if not sizes.noise_known[model]:
-        return "How many it would take without the noise of each prompt's score is unknown. "
-    if not np.all(np.isnan(sizes.n_star_space_corrected[model])):  # the other moment may need more without the noise
-        moment = int(np.nanargmax(sizes.n_star_space_corrected[model]))
-    needed = sizes.n_star_space_corrected[model, moment]
-    low, high = sizes.corrected_low[model, moment], sizes.corrected_high[model, moment]
-    if np.isnan(needed):
-        most = "" if np.isnan(high) else f", up to {format_prompts(high)}"
-        return f"The prompts differ by no more than the noise of their scores, so how many they need is unknown{most}. "
+    low, high = (end[most, int(np.nanargmax(sizes.n_star_space[most]))] for end in sizes.space_limits(level))
+    which = ", the most of all models" if len(space) > 1 else ""
     return (
-        "If each prompt's score rested on so many questions and generations that it had no noise of its own, "
-        f"{format_prompts_interval(needed, low, high)} would be enough. "
+        f"For new prompts from the same space, {sizes.models[most]} needs "
+        f"{format_prompts_interval(space[most], low, high)} for both moments{which}; the data have "
+        f"{int(sizes.n_variants[most]):,}. Column n*: the number from which on the prompts at hand are enough; ε too "
+        "large: not below the variance itself. Space: what new prompts from the space take, with "
+        f"{format_level(level)} intervals, when each is scored on as many questions with as many generations as here. "
+        "Noise-free: the same if the score of each prompt had no noise of its own; –: unknown. "
+        f"ε = {sizes.epsilon:g}, δ = {sizes.delta:g}."
     )
 
 

@@ -25,10 +25,13 @@ from howsure.reporting.charts import (
 )
 from howsure.reporting.elements import ElementBuilder, Figure, Section
 from howsure.reporting.formatting import (
+    describe_drawn,
     format_count,
+    format_each,
     format_error,
     format_level,
     format_number,
+    format_range,
     format_significant,
     is_or_are,
 )
@@ -230,7 +233,6 @@ def build_score_table(
             if note not in numbers:
                 numbers[note] = next(following)
         digits, greedy_score = row_places[i], greedy.get(model, np.nan)
-        interval = f"{format_number(float(lows[i]), digits)} to {format_number(float(highs[i]), digits)}"
         shares, se_prompts = prompt_shares.get(model, (None, np.nan))
         if not has_prompts and judge_scores is None and np.isfinite(data_share[i]):
             shares = (float(data_share[i]), 1 - float(data_share[i]))
@@ -240,7 +242,7 @@ def build_score_table(
                 greedy="" if np.isnan(greedy_score) else format_number(greedy_score, digits),
                 rank=_format_rank(ranks, i, scores),
                 score=format_number(float(scores.score[i]), digits),
-                interval=interval if np.isfinite(lows[i]) else "–",
+                interval=format_range(float(lows[i]), float(highs[i]), digits),
                 se=format_error(float(se[i]), places),
                 se_prompts=format_error(se_prompts, places),
                 n_questions=f"{int(scores.n_questions[i]):,}" if has_questions else "–",
@@ -346,9 +348,7 @@ def describe_scores(
     if without := len(widths) - len(available):
         text += f" {format_count(without, 'model')} {'has' if without == 1 else 'have'} no interval."
     text += " Bars of two models that overlap do not mean that the models are alike: see their difference."
-    if len(drawn) < len(scores.models):
-        text += f" Drawn for {len(drawn):,} of {len(scores.models):,} models."
-    return text.strip()
+    return (text + describe_drawn(len(drawn), len(scores.models))).strip()
 
 
 def build_rejected_section(
@@ -384,9 +384,9 @@ def build_rejected_section(
     )
     rows = {
         "Model": models,
-        "Score": [format_number(value, places) for value in new.tolist()],
-        "All questions": [format_number(value, places) for value in old.tolist()],
-        "Change": [format_number(value, places, sign=True) for value in (new - old).tolist()],
+        "Score": format_each(new, places),
+        "All questions": format_each(old, places),
+        "Change": format_each(new - old, places, sign=True),
     }
     item = builder.build_text_table(
         "rejected", "What do the rejected questions change?", caption, rows, text_columns=1, table="rejected"
