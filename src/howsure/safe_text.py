@@ -221,6 +221,21 @@ def escape_control_characters(text: str, *, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
+#: Control characters but for tabs and line breaks, and marks that change the direction of the text after them.
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def replace_invisible(value: object) -> object:
+    r"""Return a text with U+FFFD for what a page must not hold or would show reversed, and any other value unchanged.
+
+    >>> replace_invisible("a\x1bb\u202ec\n"), replace_invisible(3)
+    ('a\ufffdb\ufffdc\n', 3)
+    """
+    if not isinstance(value, str) or not (found := _INVISIBLE.findall(value)):
+        return value
+    return value.translate(dict.fromkeys(map(ord, found), "\ufffd"))
+
+
 def escape_json(text: str) -> str:
     r"""Return JSON without characters that steer a terminal: they become JSON's escapes, so that it says the same.
 

@@ -91,7 +91,7 @@ def texts(tmp_path_factory):
 
 
 def at(question):
-    return f"document.querySelector('h1') && document.querySelector('h1').innerText === '{question}'"
+    return f"document.querySelector('#name') && document.querySelector('#name').innerText === '{question}'"
 
 
 # the way through, by keys alone

@@ -100,6 +100,11 @@ def test_git_merges_two_reviews_by_union(tmp_path):
 # independent: the file, by hand
 
 
+def test_only_the_owner_reads_the_file_of_verdicts(tmp_path):
+    append(tmp_path / "v.jsonl", verdict())
+    assert (tmp_path / "v.jsonl").stat().st_mode & 0o777 == 0o600
+
+
 def test_append_adds_a_line_and_changes_none(tmp_path):
     path, lines = tmp_path / "v.jsonl", []
     for i in range(3):

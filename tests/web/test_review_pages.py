@@ -311,7 +311,7 @@ def test_a_run_without_suspects_says_so(tmp_path):
     assert "No prompt was stored" in one
     assert "No completion was stored" in one
     assert "not known" in one
-    assert "<dt>Consistency</dt><dd>–</dd>" in one
+    assert "1 of 1: " in one
 
 
 # one question
@@ -332,12 +332,23 @@ def test_next_and_previous_keep_the_choice_and_odd_names_come_through(client):
     while at:
         page = client.get(at)
         assert page.status_code == 200
-        seen.append(re.search(r"<h1><bdi>(.*?)</bdi></h1>", page.text)[1])
+        seen.append(re.search(r'<bdi id="name">(.*?)</bdi>', page.text)[1])
         assert "show=all" in links(page.text)["q"]
         at, last = links(page.text).get("j"), page
     assert sorted(seen) == sorted(["hostile", "wrong label", "hard", "a/b?c=d&amp;e", "easy 1", "easy 2", "easy 3"])
     back = client.get(links(last.text)["k"]).text
-    assert re.search(r"<h1><bdi>(.*?)</bdi></h1>", back)[1] == seen[-2]
+    assert re.search(r'<bdi id="name">(.*?)</bdi>', back)[1] == seen[-2]
+
+
+def test_control_characters_and_marks_of_direction_are_replaced(tmp_path):
+    """N15: an answer could be shown reversed to the person who judges it; the form still names its question."""
+    hostile = "q\u202e1\x1b[2J"
+    with RunFolder(tmp_path / "run") as run:
+        run.append([row(hostile, score=1.0, answer="\u202eABC\x07", completion="\u2066east\x00")])
+    client = visitor(ReviewSession(RunTexts([tmp_path / "run"]), tmp_path / "v.jsonl", blind=False, reviewer=""))
+    for page in (client.get("/?show=all").text, client.get(links(client.get("/?show=all").text)["j"]).text):
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]", page)
+        assert "\ufffd" in page
 
 
 def test_blind_mode_shows_the_target_only_when_asked(tmp_path, texts):

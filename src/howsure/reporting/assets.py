@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howsure.errors import require_modules
-from howsure.safe_text import HASH, shorten_hash
+from howsure.safe_text import HASH, replace_invisible, shorten_hash
 
 if TYPE_CHECKING:
     import jinja2
@@ -28,9 +28,6 @@ VEGA_LITE = "6.1"
 
 #: Places in a name where a line may break: after a character that joins two parts.
 _BREAKS = re.compile(r"(?<=[_/:@.\-])(?=.)(?<!\d\.(?=\d))")
-
-#: Unicode marks that change the direction of the text after them; they are replaced.
-_DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def read_scripts(names: Sequence[str]) -> str:
@@ -99,7 +96,7 @@ def load_templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_replace_direction_marks,
+        finalize=replace_invisible,
     )
     environment.filters["breakable"] = mark_breaks
     environment.filters["data_script"] = make_data_script
@@ -118,10 +115,3 @@ def mark_breaks(name: str) -> Markup:
     from markupsafe import Markup
 
     return Markup("<wbr>").join(_BREAKS.split(name))
-
-
-def _replace_direction_marks(value: object) -> object:
-    """Return a text without marks of direction, and any other value unchanged."""
-    if not isinstance(value, str) or not _DIRECTION_MARKS.search(value):
-        return value
-    return value.translate(dict.fromkeys(map(ord, _DIRECTION_MARKS.findall(value)), "\ufffd"))

@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -111,7 +112,7 @@ def append(path: Path, verdict: Verdict) -> Verdict:
         after = datetime.strptime(latest, _WHEN).replace(tzinfo=UTC) + timedelta(microseconds=1)
         verdict = msgspec.structs.replace(verdict, when=after.strftime(_WHEN))
     try:
-        with path.open("a+b") as file:
+        with open(path, "a+b", opener=partial(os.open, mode=0o600)) as file:  # verdicts name the people who gave them
             file.seek(0, os.SEEK_END)
             if end := file.tell():
                 file.seek(end - 1)

@@ -20,6 +20,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from howsure.safe_text import replace_invisible
 from howsure.web.server import bind_port, format_address, serve_until_interrupted
 
 #: Longest form, in bytes.
@@ -28,13 +29,14 @@ _HERE = Path(__file__).parent
 
 
 def build_environment() -> jinja2.Environment:
-    """Return the templates, in which values are escaped and a name without a value is an error."""
+    """Return the templates: values are escaped, without control characters; a name without a value is an error."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=replace_invisible,
     )
 
 

@@ -53,7 +53,7 @@ from howsure.review.verdicts import (
     moment,
     select_verdicts,
 )
-from howsure.safe_text import shorten_hash
+from howsure.safe_text import replace_invisible, shorten_hash
 from howsure.web.form_pages import build_environment, build_static_route, get_user, read_form, serve_in_browser
 from howsure.web.server import AccessGuard, derive_form_secret
 
@@ -301,10 +301,12 @@ class _Pages:
 
     def _find_entry(self, fields: Mapping[str, str]) -> Entry:
         """Return the question that an address or a form names."""
+        places = self._review.places
+        shown = {tuple(map(replace_invisible, name)): i for name, i in places.items()}  # in the fields of forms
         name = fields.get("benchmark", ""), fields.get("question", "")
-        if name not in self._review.places:
+        if (place := places.get(name, shown.get(name))) is None:
             raise HTTPException(404, "There is no such question in this review.")
-        return self._review.queue[self._review.places[name]]
+        return self._review.queue[place]
 
     def _list_reviews(self, past: Sequence[Verdict]) -> dict[str, tuple[Verdict, ...]]:
         """Return the verdict of each reviewer by key, for an adjudication; empty otherwise."""
