@@ -60,6 +60,9 @@ _METHODS = {
     "clt": "normal (central limit theorem)",
 }
 
+#: Sections whose figures are open at first.
+_OPEN_SECTIONS = {"rejected-part", "pairs", "training-part", "questions-part"}
+
 #: Said of comparisons on a page whose scores are corrected by people's labels.
 JUDGE_COMPARED = "These are the judge's own scores; howsure compare --calibrate corrects the difference of two models."
 
@@ -142,7 +145,7 @@ class BenchmarkReport:
             order = order_models(scores)
             self.score_table = build_score_table(scores, order, limits=limits, judge_scores=self.corrected.judge_scores)
         self.score_figure = build_score_figure(scores, order, self.builder, claim=self.claim, limits=limits)
-        self.sections: tuple[Section, ...] = tuple(self._build_sections())
+        self.sections: tuple[Section, ...] = tuple(map(_fold_figures, self._build_sections()))
         self.question_browser: QuestionBrowser | None = None
         if self.has_questions:
             self.question_browser = build_question_browser(
@@ -333,6 +336,14 @@ class BenchmarkReport:
         if self.question_browser is None:
             return [*reasons, "everything on single questions (scores of the whole benchmark)"]
         return [*reasons, *self.question_browser.left_out]
+
+
+def _fold_figures(section: Section) -> Section:
+    """Return a section behind the comparisons with its figures folded, so that a page has about five screens."""
+    if section.name in _OPEN_SECTIONS:
+        return section
+    items = (replace(item, is_folded=True) if isinstance(item, Figure) else item for item in section.items)
+    return replace(section, items=tuple(items))
 
 
 def _drop_greedy_runs(data: BenchmarkData) -> tuple[Cube | None, IntArray | None]:

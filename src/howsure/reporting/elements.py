@@ -386,7 +386,10 @@ def _estimate_height(spec: Mapping[str, Any]) -> int:
         else _GRADIENT_HEIGHT
         for names in _list_legends(spec)
     ]
-    return int(inner) + _AXIS_HEIGHT + max(legends, default=0)
+    above = 0
+    if "above" in spec.get("usermeta", {}):  # names of the columns
+        above = min(7 * max(len(str(name)) for name in _find_columns(spec)["column"]), 260)
+    return int(inner) + _AXIS_HEIGHT + above + max(legends, default=0)
 
 
 def _find_columns(spec: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -346,11 +346,15 @@ def draw_matrix(pairs: Pairs, order: Sequence[str], *, verdicts: Sequence[str]) 
     # Few names stand above their columns; more would take more room than the cells, which are in the order of the rows.
     has_names = len(order) <= MAX_COLUMN_NAMES
     axis = {"ticks": False, "domain": False, "orient": "top", "labels": has_names}
-    axis |= {"labelExpr": SHORT_LABEL, "labelAngle": -90, "labelAlign": "left", "labelLimit": 0} if has_names else {}
+    axis |= (
+        {"labelExpr": SHORT_LABEL, "labelAngle": -90, "labelAlign": "left", "labelLimit": 0, "maxExtent": 300}
+        if has_names
+        else {}
+    )
     x = {
         "field": "column",
         "type": "nominal",
-        "title": None if has_names else "columns in the order of the rows",
+        "title": "compared with" if has_names else "columns in the order of the rows",
         "scale": {"domain": list(order), "paddingInner": 0.06},
         "axis": axis,
     }
