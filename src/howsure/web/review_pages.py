@@ -302,9 +302,9 @@ class _Pages:
     def _find_entry(self, fields: Mapping[str, str]) -> Entry:
         """Return the question that an address or a form names."""
         places = self._review.places
-        shown = {tuple(map(replace_invisible, name)): i for name, i in places.items()}  # in the fields of forms
+        replaced = {tuple(map(replace_invisible, name)): i for name, i in places.items()}  # in the fields of forms
         name = fields.get("benchmark", ""), fields.get("question", "")
-        if (place := places.get(name, shown.get(name))) is None:
+        if (place := places.get(name, replaced.get(name))) is None:
             raise HTTPException(404, "There is no such question in this review.")
         return self._review.queue[place]
 
