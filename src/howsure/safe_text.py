@@ -231,9 +231,9 @@ def replace_invisible(value: object) -> object:
     >>> replace_invisible("a\x1bb\u202ec\n"), replace_invisible(3)
     ('a\ufffdb\ufffdc\n', 3)
     """
-    if not isinstance(value, str) or not (found := _INVISIBLE.findall(value)):
+    if not isinstance(value, str) or not (letters := _INVISIBLE.findall(value)):
         return value
-    return value.translate(dict.fromkeys(map(ord, found), "\ufffd"))
+    return value.translate(dict.fromkeys(map(ord, letters), "\ufffd"))
 
 
 def escape_json(text: str) -> str:

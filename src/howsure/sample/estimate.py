@@ -192,8 +192,8 @@ def _describe_time(n_at_once: int, seconds: float, seconds_one_by_one: float) ->
 
 def _add_known(values: Iterable[int | None]) -> int | None:
     """Return the sum, or None if a value is None."""
-    known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)
+    counts = list(values)
+    return None if None in counts else sum(value for value in counts if value is not None)
 
 
 def _format_row(model: ModelEstimate) -> Mapping[str, str]:

@@ -92,7 +92,7 @@ def build_comparison_section(
 
 
 #: Added where only the first models are drawn.
-COUNTED = ", the first of their order; the counts are over all"
+OF_ALL = ", the first of their order; the counts are over all"
 
 
 def _build_verdict_figures(
@@ -102,7 +102,7 @@ def _build_verdict_figures(
     verdicts, rows = list(pairs.verdict), order[:MAX_MODELS]
     others = [model for model in order if model != reference][:MAX_MODELS]
     compared = compare_with_reference(pairs, reference, chosen_by_scores=chosen_by_scores)
-    caption = describe_forest(compared) + describe_drawn(len(others), len(order) - 1, COUNTED)
+    caption = describe_forest(compared) + describe_drawn(len(others), len(order) - 1, OF_ALL)
     yield builder.build_figure(
         "forest",
         caption,
@@ -199,7 +199,7 @@ def describe_matrix(pairs: Pairs, n_drawn: int) -> str:
     text += f"; for {n['undecided']:,} unread answers decide" if n["undecided"] else ""
     text += ". Blue: the row's model scores higher; orange: lower; a grey dot: cannot be told apart or not tested"
     text += ", or undecided." if n["undecided"] else "."
-    return text + describe_drawn(n_drawn, len(pairs.models), COUNTED)
+    return text + describe_drawn(n_drawn, len(pairs.models), OF_ALL)
 
 
 def describe_pair_errors(pairs: Pairs, *, binary: bool, every: int = 1) -> str:

@@ -235,11 +235,11 @@ def describe_noise_parts(scores: Scores, n_drawn: int) -> str:
     data, prediction = scores.data[available], scores.prediction[available]
     if available.all() and not np.any(data) and not np.any(prediction):
         return "No two scores of a model differ, so that there is no variance to draw."
-    known = " whose parts are known" if not available.all() else ""
+    of_which = " whose parts are known" if not available.all() else ""
     text = (
         "Of the variance of one generation per question, data noise (which questions) is the larger part for "
         f"{int(np.sum(data > prediction)):,} and prediction noise (sampling again) for "
-        f"{int(np.sum(data < prediction)):,} of {format_count(len(data), 'model')}{known}. More generations per "
+        f"{int(np.sum(data < prediction)):,} of {format_count(len(data), 'model')}{of_which}. More generations per "
         "question shrink the prediction part only."
     )
     if np.any(scores.cells.n > 1):
