@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -534,9 +535,14 @@ def say_audit(_part: Result, rows: Sequence[Row]) -> Sentences:
     if not suspected:
         yield f"no question of {on} is suspected"
         return
-    yield f"{format_count(len(suspected), 'question')} of {on} may have a wrong label: look at the first ones first"
+    questions = f"{format_count(len(suspected), 'question')} of {on}"
     if "evidence" in rows[0]:
+        yield f"{questions} may have a wrong label: look at the first ones first"
         yield "answers cannot tell a wrong label from a right one that all models miss in the same way"
+    else:
+        patterns = Counter(row["suspected_by"] for row in suspected)
+        clauses = [f"{n} {pattern}" for pattern, n in patterns.most_common()]
+        yield f"{questions} have scores that a wrong label makes, but also a hard question or chance: {join_names(clauses)}"
 
 
 def say_questions(_part: Result, rows: Sequence[Row]) -> Sentences:
