@@ -542,7 +542,7 @@ def say_audit(_part: Result, rows: Sequence[Row]) -> Sentences:
     else:
         patterns = Counter(row["suspected_by"] for row in suspected)
         clauses = [f"{n} {pattern}" for pattern, n in patterns.most_common()]
-        yield f"{questions} have scores that a wrong label makes, but also a hard question or chance: {join_names(clauses)}"
+        yield f"{questions} have scores that a wrong label, a hard question or chance makes: {join_names(clauses)}"
 
 
 def say_questions(_part: Result, rows: Sequence[Row]) -> Sentences:
