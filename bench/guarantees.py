@@ -45,6 +45,7 @@ MODULES = (
     "winner",
     "slices",
     "battles",
+    "series",
 )
 EVERY = "Every design"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from howsure.api import judged_results
@@ -511,7 +512,8 @@ def repeats(
     Results
         A row per benchmark and model: ``mean``, the limits ``low`` and ``high`` for the mean of the future runs,
         ``drift_p``, and ``gap``, the expected difference between the best and the worst of ten runs of one generation
-        per question. ``.of("runs")`` has a row per run.
+        per question. Where runs have dates, ``alarm`` is the day on which a fall of the daily scores was noticed, and
+        ``fell_since`` when it most probably began. ``.of("runs")`` has a row per run.
 
     Raises
     ------
@@ -546,7 +548,13 @@ def repeats(
     runs_of = to_runs(data)
     _warn_of_single_runs(list(runs_of.values()))
     return Results(
-        tuple(run_statistics.repeats(runs, n_future=n_future, level=level, method=method) for runs in runs_of.values())
+        tuple(
+            replace(
+                run_statistics.repeats(runs, n_future=n_future, level=level, method=method),
+                falls=run_statistics.watch_days(runs, level=level),
+            )
+            for runs in runs_of.values()
+        )
     )
 
 

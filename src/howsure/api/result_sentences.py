@@ -25,7 +25,7 @@ from howsure.stats.comparisons.pairs import pairs as compare_pairs
 from howsure.stats.comparisons.ranking import fit_common_scores
 from howsure.stats.comparisons.slices import Slices
 from howsure.stats.comparisons.winner import Winner
-from howsure.stats.core.claims import CLAIM_TEXTS
+from howsure.stats.core.claims import CLAIM_TEXTS, Claim
 from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, make_columns
@@ -33,9 +33,11 @@ from howsure.stats.core.text_table import choose_decimals
 from howsure.stats.scores import fill_missing, score
 
 if TYPE_CHECKING:
+    from howsure.stats.comparisons import Curve, SmoothedSeries
     from howsure.stats.core.cells import Cells
     from howsure.stats.planning import StudyPlan
     from howsure.stats.prompts import VariantSummary
+    from howsure.stats.repeats import Repeats
 
 Row: TypeAlias = dict[str, Any]
 #: Sentences on the rows of one benchmark.
@@ -59,6 +61,8 @@ _PROMPT_CLAIMS = {
 _UNLESS_VARIED = {"benchmark", "score_bound", "n_missing", "n_variants", "tokens", "cost"}
 #: Most benchmarks that sentences are about, most sentences on each, and most models whose pairs are printed.
 _MOST_BENCHMARKS, _MOST_SENTENCES, _MOST_MODELS = 4, 6, 5
+#: Probability from which a sudden change of a curve is reported; see `make guarantees` for its false reports.
+_LIKELY = 0.8
 #: Characters of the picture of an interval, by itself and in a table.
 _WIDE, _NARROW = 44, 17
 
@@ -457,8 +461,12 @@ def say_variants(part: VariantSummary, rows: Sequence[Row]) -> Sentences:
                 )
 
 
-def say_repeats(_part: Result, rows: Sequence[Row]) -> Sentences:
-    """Say where the mean of future runs will be, and whether the runs drifted."""
+def say_repeats(part: Repeats, rows: Sequence[Row]) -> Sentences:
+    """Say since when daily scores fell, where the mean of future runs will be, and whether the runs drifted."""
+    for model, fall in part.falls.items():
+        limits = "" if fall.first == fall.last else f" (between {fall.first} and {fall.last})"
+        text = f"{model} on {part.benchmark} fell by {_number(fall.size)} since {fall.since}{limits}"
+        yield f"{text}; alarm on {fall.alarm}, at one false alarm a year"
     adjusted = holm([row["drift_p"] for row in rows]).tolist()
     over = f" (Holm over {len(rows)} models)" if len(rows) > 1 else ""
     for row, drift in zip(rows, adjusted, strict=True):
@@ -555,8 +563,10 @@ def say_questions(_part: Result, rows: Sequence[Row]) -> Sentences:
     yield text + (f"; on {reversed_} better models do worse (p < .05 each)" if reversed_ else "")
 
 
-def say_curve(_part: Result, rows: Sequence[Row]) -> Sentences:
-    """Say which checkpoint is compared with, and which ones cannot be told apart from it."""
+def say_curve(part: Curve, rows: Sequence[Row]) -> Sentences:
+    """Say which checkpoint is the best, whether the score jumped, and which ones differ from the reference."""
+    if not isinstance(part.smoothed, str):
+        yield from _say_smoothed(part, part.smoothed)
     reference = [row["checkpoint"] for row in rows if row["difference"] == 0 and math.isnan(row["p_value"])]
     if len(reference) != 1:
         return
@@ -629,6 +639,33 @@ def say_slices(part: Result, rows: Sequence[Row]) -> Sentences:
         yield f"{text}, but {behind} has it in every slice of {by}: they answered other questions (Simpson's paradox)"
 
 
+def _say_smoothed(part: Curve, smoothed: SmoothedSeries) -> Sentences:
+    """Say which checkpoint is the best on the smooth curve, which others may be, and since when the score jumped."""
+    names, level, best = part.checkpoints, part.level, smoothed.best
+    text = []
+    claims: tuple[tuple[Claim, str], ...] = (("these-questions", "these questions"), ("new-questions", "others"))
+    for claim, whose in claims:
+        between = smoothed.interval(level, claim)
+        ends = np.array([between.low[best], between.high[best]])
+        low, high = np.clip(ends, 0, 1) if part.total.unit else ends
+        text.append(f"{_number(low, high - low)} to {_number(high, high - low)} on {whose}")
+    best_of = f"best of {len(names)} checkpoints on {part.benchmark}, by a smooth curve: {names[best]}"
+    yield f"{best_of}, {_number(smoothed.mean[best])} ({100 * level:g} % interval {', '.join(text)})"
+    score = part.total.score
+    top = int(np.nanargmax(score))
+    luck = float(score[top] - smoothed.mean[top])
+    among = np.flatnonzero(smoothed.may_be_best(level))
+    span = f"{names[among[0]]} to {names[among[-1]]}"
+    of = f"{len(among)} of {span} may be the best" if len(among) > 1 else f"no other than {names[among[0]]} may be"
+    more = f"; the highest score, {_number(score[top])} ({names[top]}), is {_number(luck)} above the curve"
+    yield of + (more if luck > 0 else "")
+    change = smoothed.change
+    if change.p >= _LIKELY:
+        limits = "" if change.first == change.last else f" ({names[change.first]} to {names[change.last]})"
+        what = f"sudden {'fall' if change.size < 0 else 'rise'} of {_number(abs(change.size))} at {names[change.since]}"
+        yield f"{what}{limits}, with probability {change.p:.2f}"
+
+
 def _describe_claim(columns: Columns) -> Iterator[str]:
     """Yield the line that names the level, the claim and the method of the intervals."""
     levels, claims, methods = (_list_values(columns, name) for name in ("level", "claim", "method"))
@@ -672,7 +709,7 @@ _SCORES = (
 #: Columns of a table of differences.
 _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
 _COMBINED = "benchmark model_a model_b difference se z p_value weight note"
-_CURVE = "benchmark checkpoint score difference low_difference high_difference p_holm verdict note"
+_CURVE = "benchmark checkpoint score smoothed difference low_difference high_difference p_holm verdict note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
 _SLICES = "benchmark by slice n_questions difference low high shrunken p_all note"
 _BATTLES = "benchmark model n_battles win_share rating low high rank rank_low rank_high note"

@@ -61,7 +61,9 @@ def curve(
     -------
     Results
         A row per checkpoint: ``score`` with its interval for new questions (``low``, ``high``) and for these questions
-        sampled again (``low_prediction``, ``high_prediction``); the paired ``difference`` to the reference with its
+        sampled again (``low_prediction``, ``high_prediction``); from five checkpoints on the smooth curve through all
+        scores (``smoothed``, ``low_smoothed``, ``high_smoothed``, for these questions) and the probability
+        ``p_best_smoothed`` that the checkpoint is truly the best; the paired ``difference`` to the reference with its
         interval and p-values; and the ``change`` since the checkpoint before, with ``p_change`` (Holm-adjusted over the
         curve) and a verdict: whether it is beyond the noise of sampling.
 

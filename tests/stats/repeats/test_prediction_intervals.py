@@ -446,7 +446,7 @@ def test_table_and_frame():
     frame = repeats(BY_HAND).to_frame()
     assert list(frame.columns) == [
         "benchmark", "model", "n_runs", "mean", "sd", "best", "worst", "low", "high", "n_future", "method", "drift_p", "gap",
-        "level", "claim", "note",
+        "fell_since", "alarm", "level", "claim", "note",
     ]  # fmt: skip
     assert "1  0.25  0.50" in str(repeats(BY_HAND).runs)  # 1 of 4 right: the mean and the sd
 

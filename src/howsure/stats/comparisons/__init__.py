@@ -12,6 +12,7 @@ curve              `curve`: a score along the checkpoints of a training run
 slices             `compare_slices`: where the difference is another one
 battles            `rank_battles`: strengths and ranks from preferences between two models
 winner             `pick_winner`: the best of many, scored for fresh questions
+series             `smooth_cells`: a smooth curve through the scores of checkpoints
 providers          `providers`: whether two providers of one model score the same
 """
 
@@ -24,6 +25,7 @@ from howsure.stats.comparisons.pairs import *
 from howsure.stats.comparisons.providers import *
 from howsure.stats.comparisons.ranking import *
 from howsure.stats.comparisons.reference import *
+from howsure.stats.comparisons.series import *
 from howsure.stats.comparisons.slices import *
 from howsure.stats.comparisons.unpaired import *
 from howsure.stats.comparisons.winner import *

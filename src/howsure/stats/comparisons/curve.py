@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from howsure.errors import InputError
+from howsure.stats.comparisons.checkpoints import read_positions
 from howsure.stats.comparisons.pairs import Comparison, compare
+from howsure.stats.comparisons.series import SmoothedSeries, smooth_cells
 from howsure.stats.core.cells import Cells, FloatArray
 from howsure.stats.core.claims import TestMethod
 from howsure.stats.core.multiplicity import holm
@@ -43,6 +45,8 @@ class Curve(Result):
         Row of the reference.
     steps
         Each checkpoint minus the one before, with the error of sampling these questions again; the first has none.
+    smoothed
+        The smooth curve through the scores, or why there is none.
 
     Examples
     --------
@@ -58,6 +62,7 @@ class Curve(Result):
     differences: tuple[Comparison, ...]
     reference: int
     steps: tuple[Comparison, ...]
+    smoothed: SmoothedSeries | str
     level: float = 0.95
 
     @property
@@ -72,7 +77,8 @@ class Curve(Result):
 
     declared = (
         "benchmark checkpoint=checkpoints n_questions=total.n_questions score=total.score low=total.interval.low "
-        "high=total.interval.high low_prediction=_rerun.0 high_prediction=_rerun.1 "
+        "high=total.interval.high low_prediction=_rerun.0 high_prediction=_rerun.1 smoothed=_smoothed.0 "
+        "low_smoothed=_smoothed.1 high_smoothed=_smoothed.2 p_best_smoothed=_smoothed.3 "
         "difference=_compared.0 low_difference=_compared.1 high_difference=_compared.2 p_value=_compared.3 "
         "p_holm=_compared.4 change=_steps.0 p_change=_steps.1 verdict=_verdict level note=_note"
     )
@@ -81,6 +87,14 @@ class Curve(Result):
         """Return the limits of the band of prediction noise, shape (2, C); NaN where this noise is unknown."""
         between = self.rerun.interval()
         return np.where(np.isnan(self.rerun.prediction), np.nan, [between.low, between.high])
+
+    def _smoothed(self) -> FloatArray:
+        """Return the smooth curve, its limits for these questions, and the chances to be the best, shape (4, C)."""
+        if isinstance(self.smoothed, str):
+            return np.full((4, len(self.checkpoints)), np.nan)
+        between = self.smoothed.interval(self.level)
+        limits = np.array([self.smoothed.mean, between.low, between.high])
+        return np.array([*(np.clip(limits, 0, 1) if self.total.unit else limits), self.smoothed.p_best])
 
     def _compared(self) -> FloatArray:
         """Return differences, limits, p-values and adjusted ones, shape (5, C); the reference has a difference only."""
@@ -112,8 +126,12 @@ class Curve(Result):
         itself = np.arange(len(self.checkpoints)) == self.reference
         variance, N, data = self._each("variance"), self._each("n_questions"), self._each("data")
         once = [bool(np.isnan(step.prediction[0]) & (step.n_questions[0] > 0)) for step in self.steps]
+        why, n_common = (self.smoothed, 0) if isinstance(self.smoothed, str) else ("", self.smoothed.n_questions)
         more = notes(
             {
+                why: (np.arange(len(N)) == 0) & (why != ""),
+                f"the smooth curve is on the {n_common:,} questions that all checkpoints answered": (n_common > 0)
+                & (self.total.n_questions != n_common),
                 "the reference": itself,
                 # a narrow table has no room for the verdict
                 "the change since the checkpoint before is beyond sampling noise": self._steps[1] < 1 - self.level,
@@ -190,5 +208,6 @@ def curve(
             compare(chosen, name, before, claim="these-questions", level=level, method=method)
             for before, name in pairwise(names)
         ),
+        smoothed=smooth_cells(chosen, read_positions(names)),
         level=level,
     )

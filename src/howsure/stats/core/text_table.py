@@ -33,6 +33,7 @@ _FORMATS = {
     "evidence": ".1f",
     "p_wrong_max": ".2f",
     "p_best": ".2f",
+    "p_best_smoothed": ".2f",
     "df": ".4g",
     "z": ".2f",
     "n_different": ".1f",
@@ -45,6 +46,7 @@ _SCORES = frozenset(
         *("all_score", "bar", "best", "change", "detectable", "difference", "difference_paired", "difference_plain"),
         *("effect", "error", "gap", "greedy", "high", "high_all", "high_difference", "high_paired", "high_prediction"),
         *("judge_difference", "judge_score", "low", "low_all", "low_difference", "low_paired", "low_prediction"),
+        *("low_smoothed", "high_smoothed", "smoothed"),
         *("margin", "mean", "mean_score", "our_score", "sampled", "score", "score_a", "score_b", "score_baseline"),
         *("score_bound", "score_bound_a", "score_bound_b", "score_high", "score_low", "score_of_all", "score_plain"),
         *("share", "their_score", "width", "worst"),
@@ -52,7 +54,7 @@ _SCORES = frozenset(
     }
 )
 #: Columns of probabilities that are no p-values.
-_PROBABILITIES = {"p_best", "p_above_next", "p_wrong_next", "p_correct", "p_wrong_max", "p_differ"}
+_PROBABILITIES = {"p_best", "p_best_smoothed", "p_above_next", "p_wrong_next", "p_correct", "p_wrong_max", "p_differ"}
 #: Most notes below a table that has to fit, and most of its rows.
 _MOST_NOTES, _MOST_ROWS = 3, 60
 #: Most decimals of an error; a smaller one is written with an exponent.
@@ -85,7 +87,7 @@ _MAIN = frozenset(
 #: The same of plans, curves, dry runs and audits, in their order, by a column that they have.
 _MAIN_BY_COLUMN = {
     "se_assured": ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured"),
-    "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference"),
+    "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference", "smoothed"),
     "requests": ("requests", "missing", "cost", "time"),
     "rating": ("model", "rating", "low", "high", "rank", "rank_low", "rank_high"),
     "p_all": ("slice", "n_questions", "difference", "shrunken", "p_all"),

@@ -17,23 +17,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
 from howsure.stats.core.cells import Cells, FloatArray, IntArray
 from howsure.stats.core.intervals import interval
 from howsure.stats.core.results import Columns, Result, RowPlaces, parse_columns
+from howsure.stats.repeats.falls import find_falls
 from howsure.stats.repeats.prediction_intervals import Repeats, repeats
 from howsure.stats.repeats.runs import align_runs
 from howsure.stats.scores import fill_within_variances, sampling_df
 
-__all__ = ["DailyScores", "compare_days"]
+__all__ = ["DailyScores", "Fall", "compare_days", "watch_days"]
 
 #: Why the days of a model are not compared.
 UNDATED, PARTLY_DATED = "no run has a date", "some runs have no date"
 ONE_DAY, NO_COMMON_QUESTION = "no two days have runs of the model", "no question was answered on every day"
 #: The same of all models, whose runs were made on one day together or on a day of each.
 ALL_ON_ONE_DAY, EACH_ON_ONE_DAY = "all runs were made on one day", "no model has runs of two days"
+
+
+#: Days of a year, in which one false alarm is allowed.
+_YEAR = 365.25
+
+
+class Fall(NamedTuple):
+    """An alarm about the scores of a model: when it came, since when they fell, and by how much they probably did.
+
+    Attributes
+    ----------
+    alarm, since, first, last
+        Day of the alarm, most probable first day of the lower scores, and limits of the interval for that day.
+    size
+        Expected fall, above 0.
+    """
+
+    alarm: str
+    since: str
+    first: str
+    last: str
+    size: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +73,8 @@ class DailyScores(Result):
         drift; None where no model can be compared.
     low, high
         Interval of each day's score for the same questions asked again on that day; NaN where no question varied.
+    se
+        Its standard error.
     n_runs
         Runs that were made on each day.
     n_questions
@@ -72,6 +98,7 @@ class DailyScores(Result):
     repeats: Repeats | None
     low: FloatArray
     high: FloatArray
+    se: FloatArray
     n_runs: IntArray
     n_questions: IntArray
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -159,18 +186,60 @@ def compare_days(runs: Sequence[Cells], *, level: float = 0.95) -> DailyScores:
         reason = ALL_ON_ONE_DAY if len(dates) == 1 else EACH_ON_ONE_DAY
         reasons = {model: reason if why == ONE_DAY else why for model, why in reasons.items()}
         none = np.zeros((0, 0))
-        return DailyScores(merged.benchmark, None, none, none, none.astype(int), np.zeros(0, int), reasons)
+        return DailyScores(merged.benchmark, None, none, none, none, none.astype(int), np.zeros(0, int), reasons)
     names = sorted({day for days in days_of.values() for day in days})
     each = [reduce(add, [days[name] for days in days_of.values() if name in days]) for name in names]
     result = repeats(each, n_future=1, level=level, alpha=1 - level, names=names)
-    low, high = _find_limits(each, result.models, level)
+    low, high, se = _find_limits(each, result.models, level)
     n_runs = np.array([[counts[day, model] for model in result.models] for day in names])
     places = [list(days_of).index(model) for model in result.models]
-    return DailyScores(merged.benchmark, result, low, high, n_runs, np.array(n_questions)[places], reasons)
+    return DailyScores(merged.benchmark, result, low, high, se, n_runs, np.array(n_questions)[places], reasons)
 
 
-def _find_limits(each: Sequence[Cells], models: Sequence[str], level: float) -> tuple[FloatArray, FloatArray]:
-    """Return the limits of the interval of each day's score, shape (D, M)."""
+def watch_days(runs: Sequence[Cells], *, level: float = 0.95) -> dict[str, Fall]:
+    """Find the last fall of the daily scores of each model, with at most one false alarm a year on average.
+
+    Parameters
+    ----------
+    runs
+        As for `compare_days`.
+    level
+        Level of the interval for the day on which a fall began, in (0, 1).
+
+    Returns
+    -------
+    dict
+        The last alarm of each model that has one; see `howsure.stats.repeats.find_falls`. Where the days of runs are
+        d apart (median), 365.25/d of them are a year.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> days = [f"2026-11-{day:02}" for day in range(1, 13)]
+    >>> scores = [[[[(7 * q + 3 * day) % 10 < (8 if day < 8 else 3)] for q in range(60)]] for day in range(12)]
+    >>> runs = [Cells.from_scores("demo", ["a"], [str(q) for q in range(60)], one) for one in scores]
+    >>> watch_days([replace(run, days={"a": day}) for run, day in zip(runs, days)])["a"].since
+    '2026-11-09'
+    """
+    daily = compare_days(runs, level=level)
+    if daily.repeats is None:
+        return {}
+    falls = {}
+    for m, model in enumerate(daily.models):
+        have = daily.se[:, m] > 0
+        names = np.array(daily.days)[have]
+        if len(names) < 2:
+            continue
+        gap = np.median(np.diff(names.astype("datetime64[D]")).astype(float))
+        score, variance = daily.repeats.runs.mean[have, m], daily.se[have, m] ** 2
+        for fall in find_falls(score, variance, analyses_per_year=_YEAR / gap, level=level)[-1:]:
+            alarm, since, first, last = names[[fall.noticed, fall.since, fall.first, fall.last]].tolist()
+            falls[model] = Fall(alarm, since, first, last, -fall.size)
+    return falls
+
+
+def _find_limits(each: Sequence[Cells], models: Sequence[str], level: float) -> tuple[FloatArray, ...]:
+    """Return the limits of the interval of each day's score and its standard error, shape (D, M)."""
     merged, aligned = align_runs([day.select([model for model in models if model in day.models]) for day in each])
     s2 = fill_within_variances(merged, merged.answered)
     limits = []
@@ -183,7 +252,6 @@ def _find_limits(each: Sequence[Cells], models: Sequence[str], level: float) -> 
         se = np.where(se > 0, se, np.nan)
         bounds = (0.0, 1.0) if merged.unit else None
         between = interval(score, se, n, level=level, method="t", df=sampling_df(parts, merged.n), bounds=bounds)
-        limits.append((between.low, between.high))
+        limits.append((between.low, between.high, se))
     rows = [merged.models.index(model) for model in models]
-    low, high = (np.array([pair[end] for pair in limits])[:, rows] for end in (0, 1))
-    return low, high
+    return tuple(np.array(limits).transpose(1, 0, 2)[:, :, rows])

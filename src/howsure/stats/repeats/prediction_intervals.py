@@ -16,9 +16,9 @@ from the generations that may differ in future although none did (`poisson`, see
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from howsure.stats.repeats.independence import find_retries
 from howsure.stats.repeats.resampling import LIMITED_GAP, run_gap
 from howsure.stats.repeats.runs import Runs, align_runs, check_drift, find_copied_runs, summarize_runs
 from howsure.stats.scores import fill_within_variances, sampling_df, unvaried_half_width
+
+if TYPE_CHECKING:
+    from howsure.stats.repeats.days import Fall
 
 __all__ = ["GAP_RUNS", "Repeats", "RunWidths", "measure_widths", "repeats"]
 
@@ -74,6 +77,8 @@ class Repeats(Result):
     gap
         Expected difference between the best and the worst of `GAP_RUNS` runs of one generation per question, as by
         `run_gap`; NaN where no question has two generations.
+    falls
+        The last alarm about the daily scores of a model, by model: `watch_days`, where it was asked.
 
     Examples
     --------
@@ -103,6 +108,7 @@ class Repeats(Result):
     level: float = 0.95
     reasons: NDArray[np.object_] = field(default_factory=lambda: np.array([], dtype=object), repr=False)
     gap: FloatArray | float = np.nan
+    falls: Mapping[str, Fall] = field(default_factory=dict)
 
     def interval(self, level: float | None = None) -> Interval:
         """Prediction interval for the mean of `n_future` runs at a level in (0, 1)."""
@@ -146,8 +152,14 @@ class Repeats(Result):
 
     declared = (
         "benchmark model=models n_runs mean sd best worst low=interval.low high=interval.high n_future method "
-        "drift_p gap note=reasons"
+        "drift_p gap fell_since=_falls.0 alarm=_falls.1 note=reasons"
     )
+
+    def _falls(self) -> NDArray[np.object_]:
+        """Return since when each model fell and the day of the alarm, shape (2, M); "" where there was none."""
+        falls = [self.falls.get(model) for model in self.models]
+        days = [("", "") if fall is None else (fall.since, fall.alarm) for fall in falls]
+        return np.array(days, dtype=object).reshape(-1, 2).T
 
 
 def repeats(
