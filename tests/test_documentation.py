@@ -53,6 +53,12 @@ def test_the_default_intervals_by_hand_are_those_of_the_commands(page):
     run_blocks(f"docs/methods/{page}.md")
 
 
+def test_the_fall_of_the_page_on_repeats_is_found(capsys):
+    run_blocks("docs/methods/repeats.md")
+    [block] = list_python("docs/methods/repeats.md")
+    assert capsys.readouterr().out.strip() == re.findall(r"print.*  # (.*)", block)[0]
+
+
 def test_prompts(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     question = {

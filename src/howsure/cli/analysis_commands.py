@@ -426,8 +426,7 @@ def curve(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -
     """Follow a score over the checkpoints of a training run.
 
     Each checkpoint is a model; labels that differ in one number, such as m-step100 and m-step2000, are one curve. Where
-    a column of a table holds the checkpoint, name it: --columns model=step. howsure rank says which checkpoints may
-    be the best.
+    a column of a table holds the checkpoint, name it: --columns model=step.
     """
     import howsure as hs
     from howsure.stats.comparisons import have_positions
@@ -441,6 +440,8 @@ def curve(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue) -
                 "no word such as step stands before the number in which these labels differ: if they are no "
                 "checkpoints, such as models of several sizes, howsure compare compares them"
             )
+        elif (result["p_best_smoothed"] >= 0).all():
+            return  # the first sentence says it
         print(fit_sentences(hint, form))
 
 

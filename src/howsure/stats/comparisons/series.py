@@ -175,8 +175,7 @@ def smooth_series(score: ArrayLike, variance: ArrayLike, positions: ArrayLike | 
 
     References
     ----------
-    Rasmussen and Williams (2006), Gaussian processes for machine learning, 2.7 and 5.4; the step as in Chow (1960),
-    with the place weighted by its likelihood.
+    Rasmussen and Williams (2006), Gaussian processes for machine learning, 2.7 and 5.4.
 
     Examples
     --------

@@ -71,12 +71,12 @@ def find_falls(
     The statistic at a point is the sum over all earlier places of the likelihood ratio of a fall there, with a
     half-normal size of one or four errors of a point, against none, where the level before is unknown with a flat
     prior. Less the number of points it is a martingale as long as the truth is constant (an e-detector), so that an
-    alarm at `analyses_per_year` comes after that many points or more on average.
+    alarm at `analyses_per_year` comes after that many points or more on average. With the new beginnings there were
+    .95 to 1.05 false alarms a year in simulations (`python bench/guarantees.py --only series`).
 
     References
     ----------
-    Shin, Ramdas and Rinaldo (2023), E-detectors: a nonparametric framework for sequential change detection. Pollak
-    (1987), Average run lengths of an optimal method of detecting a change.
+    Shin, Ramdas and Rinaldo (2023), E-detectors: a nonparametric framework for sequential change detection.
 
     Examples
     --------
