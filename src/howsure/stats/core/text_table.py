@@ -87,7 +87,7 @@ _MAIN = frozenset(
 #: The same of plans, curves, dry runs and audits, in their order, by a column that they have.
 _MAIN_BY_COLUMN = {
     "se_assured": ("n_questions", "n_variants", "n_generations", "cost", "se", "calls", "detectable", "se_assured"),
-    "checkpoint": ("checkpoint", "score", "difference", "p_holm", "low_difference", "high_difference", "smoothed"),
+    "checkpoint": ("checkpoint", "score", "difference", "p_holm", "smoothed", "low_difference", "high_difference"),
     "requests": ("requests", "missing", "cost", "time"),
     "rating": ("model", "rating", "low", "high", "rank", "rank_low", "rank_high"),
     "p_all": ("slice", "n_questions", "difference", "shrunken", "p_all"),
