@@ -670,7 +670,7 @@ def _describe_claim(columns: Columns) -> Iterator[str]:
     """Yield the line that names the level, the claim and the method of the intervals."""
     levels, claims, methods = (_list_values(columns, name) for name in ("level", "claim", "method"))
     limits = next((columns[name] for name in ("low", "rank_low") if name in columns), ())
-    if not levels or not np.any(np.isfinite(limits)):
+    if not levels or not np.any(np.isfinite(limits)) or not (claims or methods or "rank_low" in columns):
         return
     kind, texts = "intervals", {**{str(name): text for name, text in CLAIM_TEXTS.items()}, **_PROMPT_CLAIMS}
     if "rank_low" in columns:
@@ -709,7 +709,7 @@ _SCORES = (
 #: Columns of a table of differences.
 _DIFFERENCES = "benchmark model_a model_b difference judge_difference low high p_value interval n_questions note"
 _COMBINED = "benchmark model_a model_b difference se z p_value weight note"
-_CURVE = "benchmark checkpoint score smoothed difference low_difference high_difference p_holm verdict note"
+_CURVE = "benchmark checkpoint score smoothed difference low_difference high_difference p_holm note"
 _RANKS = "benchmark model score score_common se rank rank_low rank_high rank_low_all rank_high_all p_best note"
 _SLICES = "benchmark by slice n_questions difference low high shrunken p_all note"
 _BATTLES = "benchmark model n_battles win_share rating low high rank rank_low rank_high note"
