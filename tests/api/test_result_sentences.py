@@ -11,7 +11,7 @@ from helpers.scored_runs import response, run_of
 
 import howsure as hs
 from howsure.api.result_sentences import describe_result
-from howsure.errors import InputError
+from howsure.errors import HowsureWarning, InputError
 from howsure.stats.core.multiplicity import group_by_letters
 
 CLAIMS_ONE = ("better", "best")
@@ -295,3 +295,23 @@ def test_two_models_need_no_names():
         hs.compare(cells_of({"low": 0.2, "high": 0.8, "other": 0.5}))
     with pytest.raises(InputError, match="in a list"):
         hs.compare(cells, cells)
+
+
+def test_missing_generations_count_as_wrong_on_request():
+    whole = [[1, 1]] * 20 + [[0, 0]] * 20
+    broken = [[1, 1]] * 18 + [[0, 0]] * 7 + [[None, None]] * 15
+    cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(40)], [whole, broken])
+    filled = hs.Cells.from_scores(
+        "sums", ["a", "b"], [f"q{i}" for i in range(40)], [whole, [[x or 0 for x in q] for q in broken]]
+    )
+    with pytest.warns(HowsureWarning, match="30 missing generations of b are counted as wrong"):
+        compared = hs.compare(cells, "a", "b", missing="as-zero")
+    assert str(compared) == str(hs.compare(filled, "a", "b"))
+    assert compared["score_b"].tolist() == [18 / 40]
+    with pytest.warns(HowsureWarning, match="counted as wrong"):
+        assert hs.rank(cells, missing="as-zero")["model"].tolist() == ["a", "b"]
+    with pytest.warns(HowsureWarning, match="counted as wrong"):
+        assert str(hs.pairs(cells, missing="as-zero")) == str(hs.pairs(filled))
+    assert hs.rank(cells)["model"].tolist() == ["b", "a"]
+    with pytest.raises(InputError, match="bounds"):
+        hs.compare(cells, "a", "b", missing="bounds")

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from howsure.api import judged_results
 from howsure.api.result_selection import (
@@ -43,6 +44,7 @@ from howsure.stats.core.claims import (
     DifferenceMethod,
     IntervalMethod,
     MissingRule,
+    PairedMissingRule,
     RepeatsMethod,
     WeightRule,
     check_choice,
@@ -206,6 +208,7 @@ def compare(
     paired: bool = True,
     calibrate: str | Path | None = None,
     average: Average | None = None,
+    missing: PairedMissingRule = "as-missing",
 ) -> Results:
     r"""Compare two models on each benchmark that has both, paired on the questions that both answered.
 
@@ -232,6 +235,9 @@ def compare(
     average
         Compare the means over the benchmarks, or subjects, that have both models: ``"macro"``, they weigh equally, or
         ``"micro"``, questions do.
+    missing
+        What is done with generations that failed or do not exist: ``"as-missing"`` leaves them out, ``"as-zero"``
+        counts them as wrong.
 
     Returns
     -------
@@ -283,7 +289,11 @@ def compare(
         return judged_results.calibrate_difference(data, a, b, calibrate, method=how, level=level)
     of_pairs = None if method is None else check_choice("method", method, DIFFERENCE_METHODS)
     benchmarks = to_cells(data)
-    both = select_with_models(benchmarks, (a, b))
+    if missing != "as-missing" and borrow is not None:
+        raise InputError(
+            f"missing is {missing!r} with borrow", remedy="leave one out: borrowing predicts what is missing"
+        )
+    both = _fill(select_with_models(benchmarks, (a, b)), missing, (a, b))
     if a != b:
         _warn_of_equal_results(both, a, b)
     if not paired:
@@ -313,6 +323,27 @@ def compare(
         return borrowing.compare(cells, a, b, reference, claim=claim, level=level, method=of_pairs)
 
     return _for_each(both, compare_borrowed)
+
+
+def _fill(benchmarks: list[Cells], missing: PairedMissingRule, models: Sequence[str] = ()) -> list[Cells]:
+    """Return the benchmarks, with what is missing of these models (by default all) counted as wrong if asked for."""
+    if check_choice("rule for missing generations", missing, get_args(PairedMissingRule)) == "as-missing":
+        return benchmarks
+    chosen = [cells.select([one for one in cells.models if one in models]) if models else cells for cells in benchmarks]
+    counts = [score_statistics.count_missing(cells).sum(axis=1) for cells in chosen]
+    lost = {name for cells, n in zip(chosen, counts, strict=True) for name, k in zip(cells.models, n, strict=True) if k}
+    if lost:
+        names = tuple(cells.benchmark for cells in chosen)
+        warn(
+            Note(
+                "missing-as-wrong",
+                benchmarks=names,
+                n=int(sum(n.sum() for n in counts)),
+                facts={"names": list_first(sorted(lost))},
+            ),
+            stacklevel=3,
+        )
+    return [score_statistics.fill_missing(cells, 0.0) for cells in chosen]
 
 
 def _name_two_models(data: Evaluations | list[Cells], a: object, b: object) -> tuple[str, str]:
@@ -367,12 +398,13 @@ def pairs(
     method: DifferenceMethod | None = None,
     every_column: bool = False,
     average: Average | None = None,
+    missing: PairedMissingRule = "as-missing",
 ) -> Results:
     """Compare all pairs of models on each benchmark that has two or more.
 
     Parameters
     ----------
-    data, claim, level, average
+    data, claim, level, average, missing
         As for `compare`.
     method
         How the tests are computed: ``"adjusted-t"`` (the default), ``"t"``, ``"clt"`` or ``"tango"``.
@@ -409,7 +441,7 @@ def pairs(
     [('a', 'b', 0.5), ('a', 'c', 0.5), ('b', 'c', 0.0)]
     """
     _check(claim, level, method)
-    benchmarks = _with_several_models(data, average)
+    benchmarks = _with_several_models(data, average, missing)
     warn_of_unparsed(benchmarks)
     return _for_each(
         benchmarks,
@@ -425,12 +457,13 @@ def rank(
     method: DifferenceMethod | None = None,
     k: int | None = None,
     average: Average | None = None,
+    missing: PairedMissingRule = "as-missing",
 ) -> Results:
     """Rank the models of each benchmark that has two or more by their differences on common questions.
 
     Parameters
     ----------
-    data, claim, average
+    data, claim, average, missing
         As for `compare`.
     method
         How the tests are computed: ``"adjusted-t"`` (the default), ``"t"``, ``"clt"`` or ``"tango"``.
@@ -479,7 +512,7 @@ def rank(
         if k < 1:
             raise InputError(f"k is {k}", where="rank", remedy="allowed: whole numbers from 1")
     _check_average(average, k=k)
-    benchmarks = _with_several_models(data, average)
+    benchmarks = _with_several_models(data, average, missing)
     warn_of_unparsed(benchmarks)
     return _for_each(benchmarks, lambda cells: comparisons.rank(cells, claim=claim, level=level, method=method, k=k))
 
@@ -662,9 +695,9 @@ def _check(claim: Claim, level: float, method: DifferenceMethod | None = None) -
         check_choice("method", method, DIFFERENCE_METHODS)
 
 
-def _with_several_models(data: CellsLike, average: Average | None) -> list[Cells]:
+def _with_several_models(data: CellsLike, average: Average | None, missing: PairedMissingRule) -> list[Cells]:
     """Return the benchmarks, or their average, that have two or more models; raise InputError if none has."""
-    benchmarks = _join(to_cells(data), average)
+    benchmarks = _join(_fill(to_cells(data), missing), average)
     several = [cells for cells in benchmarks if len(cells.models) > 1]
     if not several:
         names = sorted({model for cells in benchmarks for model in cells.models})

@@ -236,7 +236,7 @@ def _say_missing(cells: Cells) -> Sentences:
         scores = [score(each).score for each in (cells, fill_missing(cells, 0.0))]
         if np.sign(np.diff(scores[0])) != np.sign(np.diff(scores[1])):
             text += f"; counted as wrong, {cells.models[int(np.argmax(scores[1]))]} would be ahead"
-    yield f"{text} (howsure score --missing bounds)"
+    yield f"{text} (--missing)"
 
 
 def say_comparison(part: Result, rows: Sequence[Row]) -> Sentences:

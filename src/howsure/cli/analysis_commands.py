@@ -172,7 +172,7 @@ def _order_models(inputs: CommandInputs) -> list[str]:
 
 
 #: Options that comparisons of all pairs have.
-PAIRS_OPTIONS = ("claim", "level", "method", "average")
+PAIRS_OPTIONS = ("claim", "level", "method", "average", "missing")
 
 
 def _print_pairs(inputs: CommandInputs, form: OutputFormat, options: dict[str, DeclaredValue]) -> None:

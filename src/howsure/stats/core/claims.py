@@ -67,6 +67,8 @@ DIFFERENCE_METHODS: tuple[DifferenceMethod, ...] = get_args(DifferenceMethod)
 
 #: Missing generations are left out, counted as wrong, or both wrong (lower limit) and right (upper limit).
 MissingRule = Literal["as-missing", "as-zero", "bounds"]
+#: The same for differences and ranks, which have no bounds.
+PairedMissingRule = Literal["as-missing", "as-zero"]
 MISSING_RULES: tuple[MissingRule, ...] = get_args(MissingRule)
 
 #: Weights of the z of benchmarks by name: all equal, the root of the number of questions, or 1/SE.
