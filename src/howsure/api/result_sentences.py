@@ -224,18 +224,18 @@ def _p(p: float) -> str:
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
 
 
-def _say_missing(cells: Cells) -> Sentences:
-    """Say how many generations of each model are missing, and whether they could turn the order of the first two."""
+def _say_missing(cells: Cells, difference: float) -> Sentences:
+    """Say how many generations of two models are missing, and whether the first would be ahead with them as wrong."""
     if cells.failed is None or not cells.failed.any():
         return
     missing, n = cells.failed.sum(axis=1), cells.n.sum(axis=1)
-    rows = [i for i in np.argsort(-missing, kind="stable").tolist() if missing[i]][:2]
+    rows = [i for i in np.argsort(-missing, kind="stable").tolist() if missing[i]]
     shares = [f"{missing[i]:,} of {n[i] + missing[i]:,} answers of {cells.models[i]}" for i in rows]
     text = f"{' and '.join(shares)} are missing and left out"
     if cells.unit and len(cells.models) == 2:
-        scores = [score(each).score for each in (cells, fill_missing(cells, 0.0))]
-        if np.sign(np.diff(scores[0])) != np.sign(np.diff(scores[1])):
-            text += f"; counted as wrong, {cells.models[int(np.argmax(scores[1]))]} would be ahead"
+        filled = score(fill_missing(cells, 0.0)).score
+        if (filled[0] - filled[1]) * difference < 0:
+            text += f"; counted as wrong, {cells.models[int(np.argmax(filled))]} would be ahead"
     yield f"{text} (--missing)"
 
 
@@ -243,7 +243,8 @@ def say_comparison(part: Result, rows: Sequence[Row]) -> Sentences:
     """Say which of two models is better, by how much, and whether the data show it."""
     yield from _say_difference(rows)
     if isinstance(part, Comparison):
-        yield from _say_missing(part.cells.select(list(dict.fromkeys((rows[0]["model_a"], rows[0]["model_b"])))))
+        models = list(dict.fromkeys((rows[0]["model_a"], rows[0]["model_b"])))
+        yield from _say_missing(part.cells.select(models), float(rows[0]["difference"]))
 
 
 def _say_difference(rows: Sequence[Row]) -> Sentences:
