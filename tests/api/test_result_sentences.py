@@ -283,7 +283,7 @@ def test_failed_generations_are_counted_beside_a_difference():
     hasty = [[1, None]] * 25 + [[0, 0]] * 15  # right on five more questions, and every other request was lost
     cells = hs.Cells.from_scores("sums", ["a", "b"], [f"q{i}" for i in range(40)], [whole, hasty])
     text = say(hs.compare(cells, "a", "b"))
-    assert "b is better than a" in text
+    assert "b is ahead by 0.125" in text
     assert "25 of 80 answers of b are missing and left out; counted as wrong, a would be ahead" in text
     assert "missing" not in say(hs.compare(cells_of({"a": 0.2, "b": 0.4}), "a", "b"))
 
