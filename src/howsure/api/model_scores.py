@@ -280,14 +280,15 @@ def compare(
     """
     _check(claim, level)
     _check_average(average, borrow=borrow, calibrate=calibrate, unpaired=None if paired else True)
-    data = open_or_list(data)
-    a, b = _name_two_models(data, a, b)
-    _warn_of_one_model(a, b, is_allowed=paired and calibrate is None)
     if calibrate is not None:
         _check_calibrated(claim, borrow=borrow, paired=paired)
         how = check_choice("method of calibration", method or "ppi", CALIBRATION_METHODS)
+        a, b = _name_two_models(data := open_or_list(data), a, b)
+        _warn_of_one_model(a, b, is_allowed=False)
         return judged_results.calibrate_difference(data, a, b, calibrate, method=how, level=level)
     of_pairs = None if method is None else check_choice("method", method, DIFFERENCE_METHODS)
+    a, b = _name_two_models(data := open_or_list(data), a, b)
+    _warn_of_one_model(a, b, is_allowed=paired)
     benchmarks = to_cells(data)
     if missing != "as-missing" and borrow is not None:
         raise InputError(

@@ -534,7 +534,7 @@ def _say_plan(part: StudyPlan, rows: Sequence[Row]) -> Sentences:
         goal = f"give a standard error of {of} of {_number(design.se_assured)}"
         if part.components.models == 2 and math.isfinite(design.detectable):
             goal = f"find a difference of {_number(design.detectable)} in {_OFTEN}"
-    yield f"{what} ({design.calls:,} calls) {goal}"
+    yield f"{what} ({design.calls:,} calls) {goal}" + (f", with the noise{on}" if on else "")
 
 
 def say_audit(_part: Result, rows: Sequence[Row]) -> Sentences:
