@@ -316,3 +316,15 @@ def test_missing_generations_count_as_wrong_on_request():
         assert str(hs.pairs(cells, missing="as-zero")) == str(hs.pairs(filled))
     with pytest.raises(InputError, match="bounds"):
         hs.compare(cells, "a", "b", missing="bounds")
+
+
+def test_documents_of_results_without_rows_or_limits():
+    """One model has no pair; models without a score have no group; a bar has limits without a level."""
+    alone = cells_of({"a": 0.5})
+    hs.gate(alone, a="a", at_least=0.4).to_latex()
+    none = hs.Cells.from_scores("sums", ["a", "b"], ["p", "q"], [[[None], [None]], [[None], [None]]])
+    for result in (hs.pairs(none), hs.pairs(hs.Cells.from_scores("sums", ["a", "b"], ["p"], [[[1]], [[None]]]))):
+        assert "model" in result.to_markdown()
+        result.to_latex()
+    ratings = hs.Cells.from_scores("sums", ["a"], ["p"], [[[7]]])
+    assert "nan" not in hs.gate(ratings, a="a", at_least=0.8).to_markdown()

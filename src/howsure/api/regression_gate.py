@@ -730,10 +730,10 @@ def _write_markdown(result: GateResult, inconclusive: GateVerdict) -> Iterator[s
         if isinstance(gate, RegressionGate):
             score, n = float(gate.comparison.score_a[0]), int(gate.comparison.n_questions[0])
             difference = f"{gate.difference:+.3f}"
-            limits = f"{gate.low:+.3f} | {gate.high:+.3f}"
+            limits = f"{gate.low:+.3f} | {gate.high:+.3f}".replace("+nan", "–")
         else:
             score, n, difference = gate.value, int(gate.scores.n_questions[0]), "–"
-            limits = f"{gate.low:.3f} | {gate.high:.3f}"
+            limits = f"{gate.low:.3f} | {gate.high:.3f}".replace("nan", "–")
         names = f"{_escape(gate.benchmark)} | {_escape(gate.candidate)}"
         yield f"| {names} | {gate.verdict} | {score:.3f} | {difference} | {limits} | {n:,} |"
     yield ""

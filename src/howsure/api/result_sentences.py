@@ -97,7 +97,7 @@ def describe_result(result: Result) -> Description | None:
     tables: list[Columns] | None
     if compared:
         tables = [_tabulate_groups(compared)]
-        if all(len(part.models) <= _MOST_MODELS for part in compared):
+        if all(len(part.models) <= _MOST_MODELS for part in compared) and len(columns["model_a"]):
             tables.append(_tabulate_pairs(columns))
             below.append("low_all and high_all hold for all pairs at once, and are a little wider than the tests.")
         else:
@@ -736,6 +736,6 @@ _KINDS: tuple[tuple[set[str], Callable[[Any, Sequence[Row]], Sentences], str], .
     ({"suspected_by", "evidence"}, say_audit, _LABEL_ERRORS),
     ({"suspected_by", "question"}, say_audit, ""),
     ({"difficulty", "tau"}, say_questions, _QUESTIONS),
-    ({"model", "score", "low", "high", "n_missing"}, say_scores, _SCORES),
+    ({"model", "score", "low", "high", "n_missing", "level"}, say_scores, _SCORES),
     ({"model", "score", "low", "high", "judge_score"}, say_scores, _SCORES),
 )

@@ -282,6 +282,8 @@ def choose_row_decimals(se: FloatArray) -> list[int]:
 
 def _find_errors(columns: Mapping[str, Sequence[object] | NDArray[np.generic]]) -> FloatArray | None:
     """Return the error of each row: the first standard error of the table, else a quarter of the interval."""
+    if not len(next(iter(columns.values()), ())):
+        return None
     names = [name for name, values in columns.items() if _is_error(name) and not isinstance(values[0], str)]
     if names:
         return np.asarray(columns[names[0]], dtype=float)
