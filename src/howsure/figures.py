@@ -633,7 +633,7 @@ def resize(chart: Chart, width: float) -> Chart:
     chart
         What a function of this module returned.
     width
-        Width in inches, from 2 to 40, as ``--figure-width`` of ``howsure report`` has it; 72 pixels of a browser.
+        Width in inches, from 2 to 40, as ``howsure report --figure-style width=`` has it; 72 pixels.
 
     Examples
     --------

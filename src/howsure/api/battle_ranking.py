@@ -67,6 +67,9 @@ def battles(
     >>> hs.battles("battles.csv")  # doctest: +SKIP
     """
     check_level(level)
+    if not isinstance(data, (str, Path, list, tuple)):
+        remedy = "write it to a file, such as battles.parquet, and give its path"
+        raise InputError(f"battles are read from files, not from {type(data).__name__}", where="battles", remedy=remedy)
     paths = [data] if isinstance(data, (str, Path)) else list(data)
     return Results(tuple(rank_battles(_read(path, columns or {}), level=level) for path in paths))
 
@@ -114,8 +117,17 @@ def _read(path: str | Path, columns: Mapping[str, str]) -> Battles:
         row = int(np.argmax(np.isnan(result)))
         what = f"winner {values[int(winner[row])]!r} of {models[int(first[row])]} and {models[int(second[row])]}"
         raise InputError(what, where=where, remedy="allowed: model_a, model_b, tie, or the name of one of the two")
-    cluster = _encode(table["question"])[0] if "question" in chosen else None
+    cluster = _number_questions(table["question"]) if "question" in chosen else None
     return Battles(Path(where).stem, tuple(models), first, second, result, cluster)
+
+
+def _number_questions(column: pa.ChunkedArray) -> np.ndarray | None:
+    """Return the number of the question of each battle, a blank one by itself; None where all are blank."""
+    if column.null_count == len(column):
+        return None
+    numbers, is_blank = _encode(column)[0], column.is_null().to_numpy()
+    numbers[is_blank] = numbers.max() + 1 + np.arange(int(is_blank.sum()))
+    return numbers
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:

@@ -19,7 +19,7 @@ from howsure.api.result_selection import (
     warn_of_left_out,
     warn_of_unparsed,
 )
-from howsure.errors import InputError
+from howsure.errors import InputError, UnknownNameError
 from howsure.notes import Note, warn
 from howsure.results.evaluations import Evaluations, open_or_list, to_cells, to_runs
 from howsure.rows.naming import is_running_number
@@ -356,11 +356,15 @@ def _name_two_models(data: Evaluations | list[Cells], a: object, b: object) -> t
             remedy = "give the results of both in a list: hs.compare([base, new])"
             raise InputError(f"{type(other).__name__} in place of the name of a model", where="compare", remedy=remedy)
     models = list(dict.fromkeys(model for cells in to_cells(data) for model in cells.models))
+    for one in (a, b):
+        if one is not None and one not in models:
+            raise UnknownNameError("model", str(one), models)
     left = [model for model in models if model not in (a, b)]
     if len(left) != (a is None) + (b is None):
         names = list_first(models)
         remedy = "name two of them as a and b" + (", or compare all pairs with hs.pairs" if len(models) > 2 else "")
-        raise InputError(f"the results have {len(models)} models: {names}", where="compare", remedy=remedy)
+        what = f"the results have {len(models)} model{'s' * (len(models) != 1)}: {names}"
+        raise InputError(what, where="compare", remedy=remedy)
     first = a if isinstance(a, str) else left.pop(0)
     return first, b if isinstance(b, str) else left.pop(0)
 
@@ -608,6 +612,7 @@ def combine(
     weights: WeightRule | Mapping[str, float] = "precision",
     claim: Claim = "new-questions",
     method: DifferenceMethod | None = None,
+    missing: PairedMissingRule = "as-missing",
 ) -> comparisons.Combination:
     r"""Combine the comparisons of two models on several benchmarks into one test.
 
@@ -615,7 +620,7 @@ def combine(
     ----------
     data
         As for `compare`; only benchmarks that have both models count.
-    a, b, claim, method
+    a, b, claim, method, missing
         As for `compare`.
     weights
         Of the z of each benchmark: ``"precision"`` (1/SE), ``"equal"``, ``"questions"`` (the root of the number of
@@ -653,7 +658,7 @@ def combine(
     0.51
     """
     benchmarks = to_cells(data)
-    parts = compare(benchmarks, a, b, claim=claim, method=method).parts
+    parts = compare(benchmarks, a, b, claim=claim, method=method, missing=missing).parts
     warn_of_left_out(benchmarks, (a, b), stacklevel=2)
     _warn_of_same_questions(select_with_models(benchmarks, (a, b)), stacklevel=3)
     return comparisons.combine([part for part in parts if isinstance(part, Comparison)], weights=weights)

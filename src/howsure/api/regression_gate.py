@@ -953,10 +953,15 @@ def measure_false_alarms(
     parts: list[Result] = [
         split_baseline(cells, model, splits=splits, margin=margin, alpha=alpha, claim=claim)
         for cells in benchmarks
-        for model in cells.models
+        for model in (_list_repeated(cells) if b is None else cells.models)
         if b in {None, model}
     ]
     return Results(tuple(parts))
+
+
+def _list_repeated(cells: Cells) -> list[str]:
+    """Return the models with several generations of a question, which greedy runs have not; all where none has."""
+    return [model for model, n in zip(cells.models, cells.n, strict=True) if np.any(n > 1)] or list(cells.models)
 
 
 def at_least(

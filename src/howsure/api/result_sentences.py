@@ -30,7 +30,7 @@ from howsure.stats.core.multiplicity import group_by_letters, holm
 from howsure.stats.core.printed_width import Description
 from howsure.stats.core.results import Columns, Result, Results, make_columns
 from howsure.stats.core.text_table import choose_decimals
-from howsure.stats.scores import fill_missing, score
+from howsure.stats.scores import count_missing, fill_missing, score
 
 if TYPE_CHECKING:
     from howsure.stats.comparisons import Curve, SmoothedSeries
@@ -228,7 +228,7 @@ def _say_missing(cells: Cells, difference: float) -> Sentences:
     """Say how many generations of two models are missing, and whether the first would be ahead with them as wrong."""
     if cells.failed is None or not cells.failed.any():
         return
-    missing, n = cells.failed.sum(axis=1), cells.n.sum(axis=1)
+    missing, n = count_missing(cells).sum(axis=1), cells.n.sum(axis=1)
     rows = [i for i in np.argsort(-missing, kind="stable").tolist() if missing[i]]
     shares = [f"{missing[i]:,} of {n[i] + missing[i]:,} answers of {cells.models[i]}" for i in rows]
     text = f"{' and '.join(shares)} are missing and left out"
@@ -428,7 +428,10 @@ def say_ranking(_part: Result, rows: Sequence[Row]) -> Sentences:
     if not ranked:
         yield f"no model can be ranked on {on}"
     elif len(first) == 1 and all(row["rank_high"] == 1 for row in ranked if row["model"] == first[0]):
-        yield f"{first[0]} is the best of {len(ranked)} models on {on}"
+        best = next(row for row in ranked if row["model"] == first[0])
+        is_sure = best.get("rank_high_all", 1) == 1
+        more = "" if is_sure else ", by its own comparisons; adjusted for all pairs others may be"
+        yield f"{first[0]} is the best of {len(ranked)} models on {on}{more}"
     elif len(first) == len(ranked):
         yield f"each of the {len(ranked)} models may be the best on {on}"
     else:
@@ -473,10 +476,12 @@ def say_repeats(part: Repeats, rows: Sequence[Row]) -> Sentences:
     for row, drift in zip(rows, adjusted, strict=True):
         n = row["n_future"]
         runs = "of further runs without end" if math.isinf(n) else f"of {format_count(int(n), 'further run')}"
-        words = {True: f"the runs drifted{over}", False: f"no drift is seen{over}"}
-        tail = "" if math.isnan(drift) else f"; {words[drift < 1 - row['level']]}"
+        tail = "" if math.isnan(drift) else f"; no drift is seen{over}"
         if math.isnan(row["low"]):
             yield f"{row['model']} on {row['benchmark']}: {format_count(row['n_runs'], 'run')} cannot predict others"
+        elif drift < 1 - row["level"]:
+            mean = f"their mean of {_number(row['mean'])} does not say what further runs score"
+            yield f"the runs of {row['model']} on {row['benchmark']} drifted{over}: {mean}"
         else:
             width = row["high"] - row["low"]
             limits = f"between {_number(row['low'], width)} and {_number(row['high'], width)}"
@@ -611,7 +616,10 @@ def say_winner(part: Result, rows: Sequence[Row]) -> Sentences:
             share = min(max(1 - left / lead, 0.0), 1.0)
             what = "all" if share == 1 else "nothing" if share == 0 else f"about {100 * share:.0f} %"
             others = "the other" if k == 2 else f"the mean of the {k - 1} others"
-            yield f"of its lead of {_number(lead, width)} over {others}, {what} is luck by this estimate"
+            if row["low"] <= row["score"] - lead:
+                yield f"its lead of {_number(lead, width)} over {others} may be luck"
+            else:
+                yield f"of its lead of {_number(lead, width)} over {others}, {what} is luck by this estimate"
 
 
 def say_slices(part: Result, rows: Sequence[Row]) -> Sentences:
@@ -644,8 +652,10 @@ def _say_smoothed(part: Curve, smoothed: SmoothedSeries) -> Sentences:
     """Say which checkpoint is the best on the smooth curve, which others may be, and since when the score jumped."""
     names, level, best = part.checkpoints, part.level, smoothed.best
     text = []
-    claims: tuple[tuple[Claim, str], ...] = (("these-questions", "these questions"), ("new-questions", "others"))
-    for claim, whose in claims:
+    is_whole = int(np.max(part.total.n_questions)) == smoothed.n_questions  # else the easy ones may have been left out
+    these = "these questions" if is_whole else f"the {format_count(smoothed.n_questions, 'question')} in common"
+    claims: tuple[tuple[Claim, str], ...] = (("these-questions", these), ("new-questions", "others"))
+    for claim, whose in claims[: 1 + is_whole]:
         between = smoothed.interval(level, claim)
         ends = np.array([between.low[best], between.high[best]])
         low, high = np.clip(ends, 0, 1) if part.total.unit else ends
@@ -659,7 +669,7 @@ def _say_smoothed(part: Curve, smoothed: SmoothedSeries) -> Sentences:
     span = f"{names[among[0]]} to {names[among[-1]]}"
     of = f"{len(among)} of {span} may be the best" if len(among) > 1 else f"no other than {names[among[0]]} may be"
     more = f"; the highest score, {_number(score[top])} ({names[top]}), is {_number(luck)} above the curve"
-    yield of + (more if luck > 0 else "")
+    yield of + (more if luck > 0 and is_whole else "")
     change = smoothed.change
     if change.p >= _LIKELY:
         limits = "" if change.first == change.last else f" ({names[change.first]} to {names[change.last]})"

@@ -196,9 +196,9 @@ def _print_comparison(
     """Print the comparison of two models on each benchmark, and on all of them together."""
     import howsure as hs
 
-    combined = {name: options[name] for name in ("claim", "method")}
+    combined = {name: options[name] for name in ("claim", "method", "missing")}
     if weights:
-        refuse_options("--weight", "a", "b", "weights", "claim", "method")
+        refuse_options("--weight", "a", "b", "weights", "claim", "method", "missing")
         is_rule = len(weights) == 1 and "=" not in weights[0]
         chosen = check_choice("weights", weights[0], WEIGHT_RULES) if is_rule else _parse_weights(weights)
         print_result(hs.combine(inputs.results, a, b, weights=chosen, **combined), form)
@@ -217,6 +217,8 @@ def _print_comparison(
 
         for line in describe_positions(inputs.results):
             print(fit_sentences(line, form))
+        if options["missing"] == "as-zero":
+            print("missing answers count as wrong here")
 
 
 @click.command(cls=DeclaredCommand, of="rank")
@@ -312,7 +314,7 @@ def variants(inputs: CommandInputs, form: OutputFormat, **options: DeclaredValue
 @click.command(
     cls=DeclaredCommand,
     of="audit data_map answer_sets",
-    omit="threshold max_comparisons model over_models base_url key_env",
+    omit="threshold max_comparisons model over_models",
     names={"method": "consistency"},
 )
 @add_reading()

@@ -115,7 +115,11 @@ def gate(
         result = sample_until_decided(file, folder, judge, label=a, metrics=metrics, alpha=alpha, stream=sys.stderr)
     else:
         result = judge(_read_metrics(candidate, metrics), alpha)
-    _print_verdict(result, form, list_questions=list_questions)
+    try:
+        _print_verdict(result, form, list_questions=list_questions)
+        sys.stdout.flush()
+    except BrokenPipeError:  # what reads the output has enough of it, and the verdict is in the exit code
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     # After the verdict has been printed, which a file that cannot be written must not hide.
     _write(result, markdown, junit, inconclusive or "inconclusive")
     verdict = result.verdict if result.verdict != "inconclusive" or inconclusive is None else inconclusive

@@ -30,7 +30,7 @@ _INSTRUCTIONS = (
 
 
 def run_command(command: str, paths: list[str], options: list[str]) -> str:
-    """Return what a command prints: its answer, or the one line that says what is wrong.
+    """Return what a command prints: its answer and its notes.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def run_command(command: str, paths: list[str], options: list[str]) -> str:
     Raises
     ------
     InputError
-        If an option would write a file or ask a model.
+        If an option would write a file or ask a model, or with the line of the command where it fails.
 
     Examples
     --------
@@ -58,6 +58,8 @@ def run_command(command: str, paths: list[str], options: list[str]) -> str:
     done = subprocess.run(  # noqa: S603  # our own command
         call, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
+    if done.returncode:
+        raise InputError(" ".join((done.stderr or done.stdout).split()), where=command)
     return done.stdout + done.stderr
 
 

@@ -140,3 +140,10 @@ def test_only_ties_are_equal_models():
     table = rank_battles(make("ab= ba= " * 5))
     assert table.strength == pytest.approx([0, 0])
     assert (table.rank.tolist(), table.rank_high.tolist()) == ([1, 1], [2, 2])
+
+
+def test_a_place_that_one_model_never_wins_from_has_no_finite_value():
+    """By hand: x in the first place wins 3 of 4, y in it never: the likelihood grows with the place and x together."""
+    table = rank_battles(make("xy1 xy1 xy1 xy0 " * 12 + "yx0 " * 50))
+    assert np.isnan(table.place)
+    assert np.abs(table.strength).max() < 5

@@ -143,3 +143,15 @@ def test_quarters_are_of_equal_size_and_keep_ties_together():
     assert np.unique(labels, return_counts=True)[1].tolist() == [100] * 4
     tied = cut_quarters(np.append(np.zeros(300), np.arange(1, 101)))
     assert len({label for label, x in zip(tied, np.append(np.zeros(300), np.ones(100)), strict=True) if not x}) == 1
+
+
+def test_quarters_with_near_values_have_labels_of_their_own():
+    years = cut_quarters(np.repeat(np.arange(2010.0, 2025.0), 8))
+    assert sorted(set(years)) == ["2010 to 2013", "2014 to 2017", "2018 to 2021", "2022 to 2024"]
+    near = cut_quarters(1000 + np.arange(40) / 1000)
+    assert len(set(near)) == 4
+    assert sorted(set(cut_quarters(np.array([20240101.0, 20240102.0, 20240103.0])))) == [
+        "20240101",
+        "20240102",
+        "20240103",
+    ]

@@ -168,5 +168,6 @@ def test_numbers_become_metrics_by_names_that_trackers_take():
     assert "sums/b/level" not in metrics
     compared = hs.compare(cells, "lab/a:1", "b").to_metrics()
     assert compared["sums/lab/a_1/b/difference"] == 0.8
+    assert {"sums/b/pass_at_k/1/score", "sums/b/pass_hat_k/1/score"} <= hs.attempts(cells).to_metrics().keys()
     with pytest.raises(InputError, match="to_frame"):
         hs.questions(cells).to_metrics()

@@ -35,6 +35,8 @@ __all__ = ["BattleRanking", "Battles", "rank_battles"]
 _POINTS, _MEAN = 400 / np.log(10), 1000.0
 #: Steps of Newton's method, the largest step that counts as converged, and strengths that are none.
 _STEPS, _CONVERGED, _ENDLESS = 100, 1e-11, 25.0
+#: Share of the largest information below which a direction has none.
+_FLAT = 1e-9
 #: Fewest clusters for which the sandwich is a fair description.
 _FEWEST = 30
 
@@ -284,11 +286,14 @@ def _fit(counts: FloatArray, wins: FloatArray, *, has_place: bool) -> tuple[Floa
     theta = np.zeros(X.shape[1])
     for _ in range(_STEPS):
         p = special.expit(X @ theta)
-        inverse = np.linalg.pinv((X.T * (n * p * (1 - p))) @ X, hermitian=True)
+        information = (X.T * (n * p * (1 - p))) @ X
+        inverse = np.linalg.pinv(information, hermitian=True)
         step = inverse @ (X.T @ (y - n * p))
         theta = theta + step * min(1.0, 2 / max(np.abs(step).max(), 1e-300))
         if np.abs(step).max() < _CONVERGED:
-            return (theta, inverse) if np.abs(theta).max() < _ENDLESS else None
+            # Where a direction has lost its information, the likelihood grows without end along it.
+            is_finite = np.linalg.matrix_rank(information, rtol=_FLAT, hermitian=True) == m - 1 + has_place
+            return (theta, inverse) if is_finite and np.abs(theta).max() < _ENDLESS else None
     return None
 
 

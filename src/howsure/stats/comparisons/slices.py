@@ -356,10 +356,17 @@ def cut_quarters(values: FloatArray) -> list[str]:
     """
     finite = values[~np.isnan(values)]
     if len(np.unique(finite)) <= _FEW_VALUES:
-        return ["" if np.isnan(x) else f"{x:.6g}" for x in values.tolist()]
+        return ["" if np.isnan(x) else f"{x:.15g}" for x in values.tolist()]
     quarter = np.searchsorted(np.unique(np.quantile(finite, _QUARTERS)), values, side="left")
     quarter = np.where(np.isnan(values), -1, quarter)
     ends = {
         q: (values[quarter == q].min(), values[quarter == q].max()) for q in np.unique(quarter[quarter >= 0]).tolist()
     }
-    return ["" if q < 0 else "{:.3g} to {:.3g}".format(*ends[q]) for q in quarter.tolist()]
+    is_whole = all(float(x).is_integer() for x in finite.tolist())
+    for digits in range(3, 16):  # as few as tell the quarters apart; whole numbers in full
+        labels = {q: f"{low:.{digits}g} to {high:.{digits}g}" for q, (low, high) in ends.items()}
+        if len(set(labels.values())) == len(labels) and not is_whole:
+            break
+    if is_whole:
+        labels = {q: f"{low:.0f} to {high:.0f}" for q, (low, high) in ends.items()}
+    return [labels.get(q, "") for q in quarter.tolist()]

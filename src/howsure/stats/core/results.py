@@ -56,7 +56,13 @@ Row = dict[str, Any]
 
 
 #: Columns that tell rows apart, in the names of metrics.
-_ROW_NAMES = ("benchmark", "model", "model_a", "model_b", "checkpoint", "measure", "k")
+_ROW_NAMES = (
+    "benchmark",
+    "model",
+    "model_a",
+    "model_b",
+    *("checkpoint", "measure", "k", "variant", "day", "by", "slice"),
+)
 
 
 def make_columns(n_rows: int, /, **columns: object) -> Columns:
@@ -328,7 +334,8 @@ class Result:
         metrics: dict[str, float] = {}
         for row in self.to_dicts():
             names = [str(row[name]) for name in _ROW_NAMES if name in row and row[name] != ""]
-            path = "".join(one if one.isalnum() or one in "_-. /" else "_" for one in "/".join(names))
+            path = "/".join(names).replace("@", "_at_").replace("^", "_hat_")
+            path = "".join(one if one.isalnum() or one in "_-. /" else "_" for one in path)
             numbers = {f"{path}/{name}": value for name, value in row.items() if name not in (*_ROW_NAMES, "level")}
             own = {name: float(value) for name, value in numbers.items() if isinstance(value, (int, float))}
             if own.keys() & metrics.keys():

@@ -21,6 +21,8 @@ _MOST_EXPONENT = 600.0
 #: Sizes of a fall in units of a point's error, and their weights: most alarms are about small falls, and a large one is
 #: given its full size.
 _SIZES, _SIZE_WEIGHTS = np.array([1.0, 4.0]), np.array([0.8, 0.2])
+#: Analyses of a year that are counted at least: of a few dates every wobble would be above so low a threshold.
+_FEWEST_ANALYSES = 20.0
 
 
 class Change(NamedTuple):
@@ -56,7 +58,7 @@ def find_falls(
     score, variance
         Scores on the same questions in their order, shape (T,), and the squared errors of sampling, above 0.
     analyses_per_year
-        Points of the series in a year.
+        Points of the series in a year; fewer than 20 count as 20.
     level
         Level of the interval for the first point of the fall, in (0, 1).
 
@@ -88,6 +90,7 @@ def find_falls(
     v = np.broadcast_to(np.asarray(variance, float), y.shape)
     if not (np.all(np.isfinite(y)) and np.all(v > 0) and np.all(np.isfinite(v))):
         raise InputError("scores that are not finite, or errors that are not above 0", where="series")
+    analyses_per_year = max(analyses_per_year, _FEWEST_ANALYSES)
     falls: list[Change] = []
     start = 0
     while len(y) - start > 1:
