@@ -578,7 +578,7 @@ def say_curve(part: Curve, rows: Sequence[Row]) -> Sentences:
         return
     beside: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": []}
     for row in rows:
-        if row["checkpoint"] != reference[0]:
+        if row["checkpoint"] != reference[0] and not math.isnan(row["difference"]):
             is_clear = row["p_holm"] < 1 - row["level"]
             word = ("better" if row["difference"] > 0 else "worse") if is_clear else "not told apart"
             beside[word].append(row["checkpoint"])
@@ -645,7 +645,7 @@ def say_slices(part: Result, rows: Sequence[Row]) -> Sentences:
         text = (
             f"{ahead} has the higher score over all that each answered, {_number(scores[0])} and {_number(scores[1])}"
         )
-        yield f"{text}, but {behind} has it in every slice of {by}: they answered other questions (Simpson's paradox)"
+        yield f"{text}, but {behind} has it in every slice of {by} (Simpson's paradox)"
 
 
 def _say_smoothed(part: Curve, smoothed: SmoothedSeries) -> Sentences:
@@ -666,8 +666,8 @@ def _say_smoothed(part: Curve, smoothed: SmoothedSeries) -> Sentences:
     top = int(np.nanargmax(score))
     luck = float(score[top] - smoothed.mean[top])
     among = np.flatnonzero(smoothed.may_be_best(level))
-    span = f"{names[among[0]]} to {names[among[-1]]}"
-    of = f"{len(among)} of {span} may be the best" if len(among) > 1 else f"no other than {names[among[0]]} may be"
+    of = f"{join_names([names[i] for i in among], 3)} may be the best"
+    of = of if len(among) > 1 else f"no other than {names[among[0]]} may be"
     more = f"; the highest score, {_number(score[top])} ({names[top]}), is {_number(luck)} above the curve"
     yield of + (more if luck > 0 and is_whole else "")
     change = smoothed.change
