@@ -37,15 +37,17 @@ def test_a_client_gets_the_answers_of_the_commands(table):
         ("score", {"paths": [f"{table}.none"]}),
         ("preview", {"paths": [table], "options": ["--output=x.yaml"]}),
         ("help", {"command": "rank"}),
+        ("compare", {"paths": [table], "by": ["subject"]}),
     ]
     names, answers = asyncio.run(_ask(calls))
     assert set(names) == {*COMMANDS, "help"}
-    compared, scored, missing, writing, page = (answer.content[0].text for answer in answers)
+    compared, scored, missing, writing, page, unknown = (answer.content[0].text for answer in answers)
     assert compared.startswith("high is better than low")
     assert [row["score"] for row in json.loads(scored)] == [0.8, 0.2]
-    assert "howsure: " in missing
+    assert "no such file" in missing
     assert "writes or sends" in writing
-    assert answers[3].is_error
+    assert [answer.is_error for answer in answers] == [False, False, True, True, False, True]
+    assert "by" in unknown
     assert "--average" in page
 
 

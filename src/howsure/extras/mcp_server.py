@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 
 from howsure.errors import InputError, require_modules
 
@@ -79,20 +80,25 @@ def serve(descriptions: Mapping[str, str]) -> None:
     require_modules("howsure mcp", "mcp", "mcp")
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
 
-    server = MCPServer("howsure", instructions=_INSTRUCTIONS)
-
-    def make_tool(command: str) -> None:
+    def make_tool(command: str) -> Tool:
         def tool(paths: list[str], options: list[str] | None = None) -> str:
             try:
                 return run_command(command, paths, options or [])
             except InputError as error:
                 raise ToolError(str(error)) from error
 
-        server.tool(command, description=descriptions[command])(tool)
+        made = Tool.from_function(tool, name=command, description=descriptions[command])
+        arguments = made.fn_metadata.arg_model
+        arguments.model_config["extra"] = "forbid"  # an argument that is no parameter would be left out in silence
+        arguments.model_rebuild(force=True)
+        made.parameters = arguments.model_json_schema()
+        return made
 
-    for command in COMMANDS:
-        make_tool(command)
+    server = MCPServer(
+        "howsure", instructions=_INSTRUCTIONS, version=version("howsure"), tools=[make_tool(one) for one in COMMANDS]
+    )
 
     @server.tool("help", description="List the options of a command of howsure.")
     def help_page(command: str) -> str:
