@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def compare_counts(N: int, k: int, B: int, C: int, method: DifferenceMethod | st
     right = np.zeros((2, N))
     right[0, :B], right[1, B : B + C] = 1, 1
     right[:, B + C : (N + B + C) // 2] = 1  # of the others, both models answer half
-    columns = howsure.compare(make_cells(k, k * right), "0", "1", method=method).columns()  # type: ignore[arg-type]  # "old" went above
+    columns = howsure.compare(make_cells(k, k * right), "0", "1", method=cast("DifferenceMethod", method)).columns()
     return Difference(*(float(columns[name][0]) for name in Difference._fields))
 
 
@@ -201,8 +201,8 @@ def draw_pairs(
     quick={"matrices": FEW, "k": (1, 10), "draws": 60},
     full={"matrices": MATRICES, "k": (1, 2, 5, 10, 50), "draws": 300},
 )
-def new_questions(table: Table, **sizes: object) -> None:
-    draw_pairs(table, claim="new-questions", **sizes)  # type: ignore[arg-type]  # as declared
+def new_questions(table: Table, **sizes: Any) -> None:
+    draw_pairs(table, claim="new-questions", **sizes)
 
 
 @guarantee(
@@ -210,8 +210,8 @@ def new_questions(table: Table, **sizes: object) -> None:
     quick={"matrices": FEW, "k": (2,), "draws": 60},
     full={"matrices": MATRICES, "k": (2, 5, 10), "draws": 300},
 )
-def these_questions(table: Table, **sizes: object) -> None:
-    draw_pairs(table, claim="these-questions", **sizes)  # type: ignore[arg-type]  # as declared
+def these_questions(table: Table, **sizes: Any) -> None:
+    draw_pairs(table, claim="these-questions", **sizes)
 
 
 @guarantee(

@@ -86,9 +86,13 @@ def draw_layout(
         assert isinstance(both, Cube)
         return both.difference(both.models[:trials], both.models[trials:]), {name: 2 * v for name, v in true.items()}
     nested = kind == "nested"
-    sizes = {"question": (trials, N, 1), "variant": (trials, N if nested else 1, S), "interaction": (trials, N, S)}
+    sizes: dict[PromptComponent, tuple[int, ...]] = {
+        "question": (trials, N, 1),
+        "variant": (trials, N if nested else 1, S),
+        "interaction": (trials, N, S),
+    }
     sd: dict[PromptComponent, float] = dict(zip(PROMPT_COMPONENTS, PROCESSES[process], strict=True))
-    effects = [draw_effect(process, name, size, rng) * sd[name] for name, size in sizes.items()]  # type: ignore[index]  # literals
+    effects = [draw_effect(process, name, size, rng) * sd[name] for name, size in sizes.items()]
     p = 0.5 + effects[0] + effects[1] + effects[2]
     n = np.where(rng.random(p.shape) < missing, 0, K)
     true = {name: value**2 for name, value in sd.items()}

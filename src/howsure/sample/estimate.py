@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -103,8 +104,8 @@ class Estimate(Result):
         rows = [_format_row(model) for model in self.models]
         if len(rows) > 1:
             counts = (name for name in _COLUMNS if name not in {"model", "benchmark", "seconds", "note"})
-            sums = {name: _add_known(getattr(model, name) for model in self.models) for name in counts}
-            rows.append(_format_row(ModelEstimate(model="all", benchmark="all", seconds=self.seconds, **sums)))  # type: ignore[arg-type]  # only what may be None is
+            sums: dict[str, Any] = {name: _add_known(getattr(model, name) for model in self.models) for name in counts}
+            rows.append(_format_row(ModelEstimate(model="all", benchmark="all", seconds=self.seconds, **sums)))
         names = [name for name in rows[0] if name != "benchmark" or self.has_several_benchmarks]
         return {name: np.array([row[name] for row in rows], dtype=object) for name in names}
 
