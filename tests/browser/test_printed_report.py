@@ -3,17 +3,14 @@
 Truths: Chromium's PDF, read by pypdf, and a page of blocks whose heights are known.
 """
 
-from pathlib import Path
-
 import pytest
 from helpers.chromium_pages import simulated
-from helpers.repository_modules import module
+from helpers.printed_pages import count_nearly_empty, measure_heights
 
 from howsure.reporting.page import build_page
 from howsure.reporting.report_data import ReportData
 
 pytest.importorskip("pypdf", reason="pypdf reads what was printed")
-printed_report = module(Path(__file__).resolve().parents[2] / "bench" / "printed_report.py")
 
 BLOCKS = """<!doctype html><style>@page { size: 216mm 279mm; margin: 14mm } body { margin: 0 }
 div { break-after: page; width: 50mm; border-bottom: 1mm solid black; box-sizing: border-box }
@@ -27,10 +24,10 @@ def test_heights_are_those_of_the_blocks_on_the_sheets(window, tmp_path):
     path = tmp_path / "blocks.html"
     path.write_text(BLOCKS, encoding="utf-8")
     window.show(path.as_uri())
-    heights = printed_report.measure_heights(window.paper())
+    heights = measure_heights(window.paper())
     assert heights[:4] == pytest.approx([0.2, 0.8, 0, 0.4], abs=0.006)
     assert heights[4] < 0.05
-    assert printed_report.count_nearly_empty(heights) == 2  # the last page ends where it may
+    assert count_nearly_empty(heights) == 2  # the last page ends where it may
 
 
 @pytest.mark.parametrize(
@@ -46,10 +43,10 @@ def test_no_page_of_many_models_is_nearly_empty(window, tmp_path, is_drawn):
         window.open(path.as_uri())
         if is_drawn:
             window.draw_all()
-        heights = printed_report.measure_heights(window.paper())
+        heights = measure_heights(window.paper())
     finally:
         window.call("Emulation.setScriptExecutionDisabled", value=False)
-    assert printed_report.count_nearly_empty(heights) == 0, heights
+    assert count_nearly_empty(heights) == 0, heights
     assert len(heights) < 18
 
 

@@ -233,9 +233,9 @@ def _say_missing(cells: Cells, difference: float) -> Sentences:
     shares = [f"{missing[i]:,} of {n[i] + missing[i]:,} answers of {cells.models[i]}" for i in rows]
     text = f"{' and '.join(shares)} are missing and left out"
     if cells.unit and len(cells.models) == 2:
-        filled = score(fill_missing(cells, 0.0)).score
-        if (filled[0] - filled[1]) * difference < 0:
-            text += f"; counted as wrong, {cells.models[int(np.argmax(filled))]} would be ahead"
+        as_zero = score(fill_missing(cells, 0.0)).score
+        if (as_zero[0] - as_zero[1]) * difference < 0:
+            text += f"; counted as wrong, {cells.models[int(np.argmax(as_zero))]} would be ahead"
     yield f"{text} (--missing)"
 
 

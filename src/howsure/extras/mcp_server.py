@@ -89,12 +89,12 @@ def serve(descriptions: Mapping[str, str]) -> None:
             except InputError as error:
                 raise ToolError(str(error)) from error
 
-        made = Tool.from_function(tool, name=command, description=descriptions[command])
-        arguments = made.fn_metadata.arg_model
+        new = Tool.from_function(tool, name=command, description=descriptions[command])
+        arguments = new.fn_metadata.arg_model
         arguments.model_config["extra"] = "forbid"  # an argument that is no parameter would be left out in silence
         arguments.model_rebuild(force=True)
-        made.parameters = arguments.model_json_schema()
-        return made
+        new.parameters = arguments.model_json_schema()
+        return new
 
     server = MCPServer(
         "howsure", instructions=_INSTRUCTIONS, version=version("howsure"), tools=[make_tool(one) for one in COMMANDS]
