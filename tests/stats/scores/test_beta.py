@@ -14,7 +14,6 @@ from scipy import integrate, optimize, stats
 from howsure.errors import InputError, UnknownNameError
 from howsure.stats.core.cells import Cells
 from howsure.stats.scores.beta import (
-    BetaFit,
     expected_error,
     fit_beta,
     independent_error,
@@ -105,13 +104,6 @@ def test_the_fit_finds_what_was_drawn():
     assert fit.a == pytest.approx([1.5, 1.5], rel=0.12)
     assert fit.b == pytest.approx([0.5, 0.5], rel=0.12)
     assert fit.zero == pytest.approx([0.25, 0], abs=0.02)
-
-
-def test_the_share_near_the_ends_by_hand():
-    """Theory: Beta(1, 1) is uniform, Beta(2, 1) has the distribution function x^2; a point mass at 0 is near 0."""
-    a, b, zero = np.array([1.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]), np.array([0.0, 0.5, 0.2])
-    fit = BetaFit("b", ("m", "n", "o"), np.full(3, 9), a / (a + b), a + b, zero, zero, np.full(3, "", object))
-    assert fit.share_near_ends(0.1) == pytest.approx([0.2, 1 - 0.5 * 0.8, 1 - 0.8 * (0.9**2 - 0.1**2)])
 
 
 def test_what_the_counts_do_not_know_is_told():

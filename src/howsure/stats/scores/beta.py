@@ -138,16 +138,6 @@ class BetaFit(Result):
     log_likelihood: FloatArray
     reasons: NDArray[np.object_] = field(repr=False)
 
-    def share_near_ends(self, margin: float) -> FloatArray:
-        """Return the share of the fitted distribution within `margin` of 0 or 1, shape (M,).
-
-        >>> fit = BetaFit("b", ("m",), np.array([9]), *(np.array([x]) for x in (0.5, 2.0, 0.0, 0.0)), np.array([""]))
-        >>> fit.share_near_ends(0.1).round(3).tolist()  # Beta(1, 1) is uniform
-        [0.2]
-        """
-        inner = special.betainc(self.a, self.b, 1 - margin) - special.betainc(self.a, self.b, margin)
-        return np.asarray(1 - (1 - self.zero) * inner)
-
     @property
     def a(self) -> FloatArray:
         """First parameter."""
