@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 
 import pytest
@@ -55,13 +54,3 @@ def test_a_client_gets_the_answers_of_the_commands(table):
 def test_nothing_is_written_or_asked(table, option):
     with pytest.raises(InputError, match="writes or sends"):
         run_command("audit", [table], [option])
-
-
-def test_no_tool_writes():
-    """Options that take a path to write are those that are refused."""
-    for command in COMMANDS:
-        page = subprocess.run(
-            [sys.executable, "-m", "howsure", command, "--help"], capture_output=True, text=True, check=True
-        )
-        own = {word.strip(",") for word in page.stdout.split() if word.startswith("--")}
-        assert not own & {"--retry", "--markdown", "--junit", "--verdicts", "--corrections", "--simulate", "--live"}
