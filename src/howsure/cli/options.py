@@ -422,7 +422,7 @@ def _find_next_command(result: Result) -> str:
     if not command or not paths or is_view or (command == "review" and not any(Path(path).is_dir() for path in paths)):
         return ""
     names = {one.name for one in fields(CommandInputs)} | {"columns"}
-    if command == "report" and find_spec("altair") is None:
+    if command == "report" and find_spec("vl_convert") is None:
         return ""
     keeps_claim = command == "compare" and context.params.get("claim") == "these-questions"
     options = ["--claim", "these-questions"] if keeps_claim else []

@@ -56,7 +56,7 @@ def run_command(command: str, paths: list[str], options: list[str]) -> str:
         if option.partition("=")[0] in _REFUSED or (option.startswith("-o") and not option.startswith("--")):
             raise InputError(f"{option} writes or sends something", where=command, remedy="run it in a terminal")
     call = [sys.executable, "-m", "howsure", command, *options, "--", *paths]
-    done = subprocess.run(  # noqa: S603  # our own command
+    done = subprocess.run(  # noqa: S603  # this program, without a shell; options that write are refused above
         call, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
     if done.returncode:
